@@ -1,0 +1,41 @@
+# `make dev` shows the product, `make test` proves it. Both set themselves up in .venv.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: help dev check format test test-all bench mutants models sql lock clean
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Laneway needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+dev: $(STAMP) ## the product on its embedded PostgreSQL, with jobs of two tenants flowing
+	$(BIN)/laneway dev
+
+check: $(STAMP) ## format, lint, types, import contract, generated files: seconds
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/basedpyright --level warning
+	$(BIN)/lint-imports --no-cache
+
+format: $(STAMP) ## format and mend what a linter can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: check ## everything that must hold on each change
+	$(BIN)/python -m pytest -n 2
+
+lock: $(STAMP) ## write requirements-dev.lock anew
+	$(PYTHON) -m venv .venv/lock
+	.venv/lock/bin/python -m pip install --quiet pip-tools
+	.venv/lock/bin/pip-compile --quiet --upgrade --extra dev --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements-dev.lock pyproject.toml
+
+clean: ## forget the environment and the data of `make dev`
+	rm -rf .venv .dev
