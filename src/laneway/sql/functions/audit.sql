@@ -1,0 +1,20 @@
+-- What people changed, written inside the verbs.
+
+create or replace function system_tenant() returns uuid
+language sql immutable parallel safe
+as $$
+    select '00000000-0000-0000-0000-000000000001'::uuid
+$$;
+comment on function system_tenant() is 'The reserved tenant that owns global work.';
+
+create or replace function write_audit(
+    p_tenant uuid, p_verb text, p_target_kind text, p_target text, p_reason text, p_before jsonb, p_after jsonb
+) returns void
+language plpgsql volatile
+as $$
+begin
+    insert into audit (tenant_id, id, at, actor, verb, target_kind, target, reason, before, after)
+    values (p_tenant, new_id(), clock(), current_actor(), p_verb, p_target_kind, p_target, p_reason, p_before, p_after);
+end
+$$;
+comment on function write_audit(uuid, text, text, text, text, jsonb, jsonb) is 'One audit row, by whoever calls.';

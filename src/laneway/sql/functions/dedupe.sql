@@ -1,0 +1,266 @@
+-- Keys of jobs. The primary key of job_key decides who is first; a read before an insert decides nothing. Only who holds
+-- the row of a job touches its keys. Enqueues of one key wait for each other's commit, and for nothing else.
+
+-- Idempotency first, then dedupe, each kind in key order: two bulk calls with crossed keys never wait in a circle.
+create or replace function settle_keys(
+    p_tenant uuid, p_ids uuid[], p_defs integer[], p_wrongs smallint[], p_dedupe_keys text[], p_dedupe text[],
+    p_windows double precision[], p_idempotency_keys text[], p_now timestamptz,
+    out holders uuid[], out wrongs smallint[], out waits boolean[]
+)
+language plpgsql volatile
+as $$
+declare
+    v_first uuid[];
+    v_met record;
+begin
+    holders := p_ids;
+    wrongs := p_wrongs;
+    waits := array_fill(false, array[cardinality(p_ids)]);
+    if p_idempotency_keys is not null then
+        v_first := take_keys(p_tenant, 2::smallint, p_ids, p_defs, wrongs, p_idempotency_keys, null, p_now);
+        for i in 1..cardinality(p_ids) loop
+            if wrongs[i] is null and p_idempotency_keys[i] is not null then
+                holders[i] := v_first[i];
+                if v_first[i] is null then wrongs[i] := 19; end if;
+            end if;
+        end loop;
+    end if;
+    if p_dedupe_keys is null then
+        return;
+    end if;
+    -- an item that is only the answer of an earlier one has no twin to meet
+    v_first := take_keys(p_tenant, 0::smallint, p_ids, p_defs,
+        array(select case when w.holder <> w.id then 0::smallint else w.wrong end
+            from unnest(wrongs, holders, p_ids) with ordinality as w (wrong, holder, id, place) order by w.place),
+        p_dedupe_keys, p_windows, p_now);
+    for i in 1..cardinality(p_ids) loop
+        continue when wrongs[i] is not null or holders[i] <> p_ids[i] or p_dedupe_keys[i] is null or v_first[i] = p_ids[i];
+        if v_first[i] is null then
+            wrongs[i] := 19;
+        else
+            select * into v_met
+            from meet_twin(p_tenant, p_defs[i], p_dedupe_keys[i], coalesce(p_dedupe[i], 'skip'), p_ids[i], v_first[i],
+                p_windows[i], v_first[i] = any (p_ids), p_now);
+            holders[i] := v_met.holder;
+            wrongs[i] := v_met.wrong;
+            waits[i] := v_met.waits;
+        end if;
+        -- a refused job leaves no idempotency key behind, and one that answers an earlier job hands it over
+        if p_idempotency_keys[i] is not null and holders[i] <> p_ids[i] then
+            delete from job_key k
+            where k.tenant_id = p_tenant and k.def_id = p_defs[i] and k.kind = 2 and k.key = p_idempotency_keys[i] and k.job_id = p_ids[i];
+        end if;
+    end loop;
+end
+$$;
+comment on function settle_keys(uuid, uuid[], integer[], smallint[], text[], text[], double precision[], text[], timestamptz)
+is 'Who holds each item''s keys: the item itself (it is new), an earlier job, or nobody that could be found (busy).';
+
+-- Inserts the keys of one kind and answers, per item, the job that holds the key afterwards.
+create or replace function take_keys(
+    p_tenant uuid, p_kind smallint, p_ids uuid[], p_defs integer[], p_wrongs smallint[], p_keys text[], p_windows double precision[],
+    p_now timestamptz
+) returns uuid[]
+language plpgsql volatile
+as $$
+declare
+    v_holders uuid[];
+    v_missing integer;
+begin
+    for v_try in 1..3 loop
+        insert into job_key as k (tenant_id, def_id, kind, key, job_id, until)
+        select p_tenant, u.def_id, p_kind, u.key, u.id, p_now + make_interval(secs => u.dedupe_window)
+        from unnest(p_ids, p_defs, p_wrongs, p_keys, p_windows, v_holders) as u (id, def_id, wrong, key, dedupe_window, holder)
+        where u.wrong is null and u.key is not null and u.holder is null
+        order by u.def_id, u.key
+        on conflict do nothing;
+        -- a window that is over, of a job that has ended: its key is taken over
+        update job_key k
+        set job_id = u.id, until = p_now + make_interval(secs => u.dedupe_window), is_ended = false
+        from (
+            select distinct on (u.def_id, u.key) u.* from unnest(p_ids, p_defs, p_wrongs, p_keys, p_windows)
+                as u (id, def_id, wrong, key, dedupe_window)
+            where u.wrong is null and u.key is not null and p_kind = 0
+            order by u.def_id, u.key
+        ) u
+        where k.tenant_id = p_tenant and k.def_id = u.def_id and k.kind = p_kind and k.key = u.key
+            and k.is_ended and k.until <= p_now;
+        -- in a statement of its own: the insert cannot see the winner of its own conflict
+        select array_agg(k.job_id order by u.place), count(*) filter (where u.wrong is null and u.key is not null and k.job_id is null)
+        into v_holders, v_missing
+        from unnest(p_defs, p_wrongs, p_keys) with ordinality as u (def_id, wrong, key, place)
+        left join lateral (
+            select k.job_id
+            from job_key k
+            where k.tenant_id = p_tenant and k.def_id = u.def_id and k.kind = p_kind and k.key = u.key
+                and u.wrong is null and u.key is not null
+            offset 0
+        ) k on true;
+        exit when v_missing = 0;
+    end loop;
+    return v_holders;
+end
+$$;
+comment on function take_keys(uuid, smallint, uuid[], integer[], smallint[], text[], double precision[], timestamptz)
+is 'Takes keys for jobs where they are free; answers the holder of each, null where it vanished three times.';
+
+-- The key is held by p_twin: what that means for a new job, by the policy of the call.
+create or replace function meet_twin(
+    p_tenant uuid, p_def integer, p_key text, p_policy text, p_new uuid, p_twin uuid, p_window double precision, p_is_of_call boolean,
+    p_now timestamptz, out holder uuid, out wrong smallint, out waits boolean
+)
+language plpgsql volatile
+as $$
+begin
+    holder := p_twin;
+    waits := false;
+    if p_policy = 'error' then
+        wrong := 18;
+    elsif p_policy = 'skip' or p_is_of_call then
+        -- two items of one call with one key: the first is the job
+        return;
+    elsif p_policy = 'replace' then
+        if cardinality(end_queued(array[p_tenant], array[p_twin], 4::smallint, 4::smallint,
+            'replaced by ' || p_new, p_now)) = 1 then
+            insert into job_key (tenant_id, def_id, kind, key, job_id, until)
+            values (p_tenant, p_def, 0, p_key, p_new, p_now + make_interval(secs => p_window))
+            on conflict (tenant_id, def_id, kind, key) do update set job_id = excluded.job_id, until = excluded.until, is_ended = false;
+            holder := p_new;
+        else
+            select s.holder, s.wrong, s.waits into holder, wrong, waits from succeed_twin(p_tenant, p_def, p_key, p_new, p_twin, true, p_now) s;
+        end if;
+    elsif not is_held_queued(p_tenant, p_twin) then
+        select s.holder, s.wrong, s.waits into holder, wrong, waits from succeed_twin(p_tenant, p_def, p_key, p_new, p_twin, false, p_now) s;
+    end if;
+end
+$$;
+comment on function meet_twin(uuid, integer, text, text, uuid, uuid, double precision, boolean, timestamptz)
+is 'What becomes of a job whose dedupe key is held: the twin''s id, a refusal, its place, or a place behind it.';
+
+-- requeue: whoever changes something while the twin is still queued may rely on the twin seeing the change. So it is
+-- locked until the commit: else it could start before the change is visible, and the change would be lost.
+create or replace function is_held_queued(p_tenant uuid, p_job uuid) returns boolean
+language plpgsql volatile
+as $$
+begin
+    perform from live l where l.tenant_id = p_tenant and l.job_id = p_job and l.state + 0 = 0 for share skip locked;
+    if found then return true; end if;
+    perform from later l where l.tenant_id = p_tenant and l.job_id = p_job for share skip locked;
+    return found;
+end
+$$;
+comment on function is_held_queued(uuid, uuid) is 'Locks a queued job where it stands, until the commit; false when it runs or somebody holds it.';
+
+-- At most one successor waits behind a twin that runs: the first one (requeue), or the last one (replace).
+create or replace function succeed_twin(
+    p_tenant uuid, p_def integer, p_key text, p_new uuid, p_twin uuid, p_takes_place boolean, p_now timestamptz,
+    out holder uuid, out wrong smallint, out waits boolean
+)
+language plpgsql volatile
+as $$
+begin
+    insert into job_key (tenant_id, def_id, kind, key, job_id) values (p_tenant, p_def, 1, p_key, p_new) on conflict do nothing;
+    select k.job_id into holder
+    from job_key k
+    where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
+    waits := holder = p_new;
+    if waits or (holder is not null and not p_takes_place) then
+        return;
+    end if;
+    if holder is not null and cardinality(end_queued(array[p_tenant], array[holder], 4::smallint, 4::smallint,
+        'replaced by ' || p_new, p_now)) = 1 then
+        insert into job_key (tenant_id, def_id, kind, key, job_id) values (p_tenant, p_def, 1, p_key, p_new)
+        on conflict (tenant_id, def_id, kind, key) do update set job_id = excluded.job_id;
+        holder := p_new;
+        waits := true;
+    else
+        holder := p_twin;
+        wrong := 19;
+        waits := false;
+    end if;
+end
+$$;
+comment on function succeed_twin(uuid, integer, text, uuid, uuid, boolean, timestamptz) is 'A place behind a running twin.';
+
+-- Called by every end of a keyed job, in the statement after the one that took its row.
+create or replace function end_keys(p_tenants uuid[], p_jobs uuid[], p_now timestamptz) returns void
+language plpgsql volatile
+as $$
+begin
+    with held as materialized (
+        select k.tid, k.tenant_id, k.def_id, k.kind, k.key, k.until
+        from unnest(p_tenants, p_jobs) as u (tenant_id, job_id)
+        cross join lateral (
+            select k.ctid as tid, k.* from job_key k
+            where k.tenant_id = u.tenant_id and k.job_id = u.job_id and k.kind < 2 and not k.is_ended
+            offset 0
+        ) k
+        order by k.tenant_id, k.def_id, k.kind, k.key
+    ),
+    over as (
+        delete from job_key k using held h where k.ctid = h.tid and (h.kind = 1 or h.until is null or h.until <= p_now)
+    ),
+    kept as (
+        update job_key k set is_ended = true from held h where k.ctid = h.tid and h.kind = 0 and h.until > p_now
+    )
+    insert into handover (tenant_id, id, kind, def_id, key)
+    select h.tenant_id, new_id(), 1, h.def_id, h.key
+    from held h
+    where h.kind = 0 and exists (
+        select from job_key s
+        where s.tenant_id = h.tenant_id and s.def_id = h.def_id and s.kind = 1 and s.key = h.key
+    );
+end
+$$;
+comment on function end_keys(uuid[], uuid[], timestamptz) is 'Frees the dedupe keys of jobs that ended, keeps those whose window runs, and hands over to successors.';
+
+-- promote's part: the successor of a key becomes its active job. Answers false when somebody holds what must be decided.
+create or replace function hand_over_key(p_tenant uuid, p_def integer, p_key text, p_now timestamptz) returns boolean
+language plpgsql volatile
+as $$
+declare
+    v_successor uuid;
+    v_twin uuid;
+    v_waiting waiting;
+    v_timeout text := current_setting('lock_timeout');
+    v_count integer;
+begin
+    select k.job_id into v_successor
+    from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
+    if v_successor is null then return true; end if;
+    select k.job_id into v_twin
+    from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 0 and k.key = p_key and not k.is_ended;
+    if v_twin is not null then
+        -- alive and not held: it cannot end before this lock goes, and will see its successor then
+        perform from live l where l.tenant_id = p_tenant and l.job_id = v_twin for update skip locked;
+        if found then return true; end if;
+        perform from later l where l.tenant_id = p_tenant and l.job_id = v_twin for update skip locked;
+        return found;
+    end if;
+    select w.* into v_waiting from waiting w where w.tenant_id = p_tenant and w.job_id = v_successor for update skip locked;
+    if v_waiting.job_id is null then
+        return not exists (select from waiting w where w.tenant_id = p_tenant and w.job_id = v_successor);
+    end if;
+    begin
+        -- an enqueue of this key that is still open holds its key row: come back later
+        perform set_config('lock_timeout', '5ms', true);
+        insert into job_key (tenant_id, def_id, kind, key, job_id) values (p_tenant, p_def, 0, p_key, v_successor)
+        on conflict (tenant_id, def_id, kind, key) do update
+        set job_id = excluded.job_id, until = null, is_ended = false
+        where job_key.is_ended;
+        get diagnostics v_count = row_count;
+        perform set_config('lock_timeout', v_timeout, true);
+    exception when lock_not_available then
+        return false;
+    end;
+    if v_count = 0 then return false; end if;
+    delete from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
+    delete from waiting w where w.tenant_id = p_tenant and w.job_id = v_successor;
+    insert into later (due_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, is_keyed, expires_at,
+        timeout_seconds)
+    values (v_waiting.run_at, p_tenant, v_successor, v_waiting.queue_id, p_def, 0, v_waiting.max_attempts, v_waiting.priority, 0, true,
+        v_waiting.expires_at, v_waiting.timeout_seconds);
+    return true;
+end
+$$;
+comment on function hand_over_key(uuid, integer, text, timestamptz) is 'Makes the successor of a dedupe key its active job, where nobody is in the way.';

@@ -1,0 +1,293 @@
+-- Code declares, sync writes it down. What an operator set (overrides) wins over what the code says until it is taken
+-- back or a forced sync takes it back. A definition that left the code is marked, never deleted; one that is back loses
+-- the mark, hash changed or not.
+
+-- What may be declared, with what it is when nothing is said: one list for sync, override and drift.
+create or replace function definition_defaults() returns jsonb
+language sql immutable parallel safe
+as $$
+    select '{"queue": "default", "description": "", "tags": [], "schema": null, "max_attempts": 3, "priority": 100,
+        "timeout_seconds": 3600, "backoff_kind": "exponential", "backoff_base_seconds": 5, "backoff_factor": 2,
+        "backoff_cap_seconds": 3600, "backoff_jitter": 0.2, "backoff_list_seconds": null, "is_enabled": true,
+        "is_system": false}'::jsonb
+$$;
+comment on function definition_defaults() is 'Every field of a definition with its default.';
+
+create or replace function require_definition(p_declared jsonb, p_field text) returns void
+language plpgsql stable
+as $$
+declare
+    v_name text;
+    v_all jsonb := definition_defaults() || p_declared;
+begin
+    if jsonb_typeof(p_declared) is distinct from 'object' then
+        perform refuse('malformed', p_field, left(p_declared::text, 80), 'Give an object.');
+    end if;
+    select k into v_name from jsonb_object_keys(p_declared) k where not definition_defaults() ? k limit 1;
+    if v_name is not null then
+        perform refuse('unknown', p_field || '.' || v_name, v_name,
+            'Use: ' || (select string_agg(k, ', ' order by k) from jsonb_object_keys(definition_defaults()) k) || '.');
+    end if;
+    perform require_number(p_field || '.max_attempts', v_all -> 'max_attempts', 1, 100, true);
+    perform require_number(p_field || '.priority', v_all -> 'priority', 0, 1000, true);
+    perform require_number(p_field || '.timeout_seconds', v_all -> 'timeout_seconds', 1, 604800, true);
+    perform require_number(p_field || '.backoff_base_seconds', v_all -> 'backoff_base_seconds', 0, 3600, false);
+    perform require_number(p_field || '.backoff_factor', v_all -> 'backoff_factor', 1, 10, false);
+    perform require_number(p_field || '.backoff_cap_seconds', v_all -> 'backoff_cap_seconds', 1, 86400, false);
+    perform require_number(p_field || '.backoff_jitter', v_all -> 'backoff_jitter', 0, 1, false);
+    if coalesce(v_all ->> 'backoff_kind', '') not in ('exponential', 'linear', 'fixed', 'list') then
+        perform refuse('malformed', p_field || '.backoff_kind', v_all ->> 'backoff_kind', 'Use exponential, linear, fixed or list.');
+    end if;
+    if v_all ->> 'backoff_kind' = 'list' or v_all -> 'backoff_list_seconds' <> 'null' then
+        if jsonb_typeof(v_all -> 'backoff_list_seconds') <> 'array'
+            or jsonb_array_length(v_all -> 'backoff_list_seconds') not between 1 and 100 then
+            perform refuse('malformed', p_field || '.backoff_list_seconds', left(v_all ->> 'backoff_list_seconds', 80), 'Give 1 to 100 waits in seconds.');
+        end if;
+        perform require_number(p_field || '.backoff_list_seconds', w, 0, 86400, false) from jsonb_array_elements(v_all -> 'backoff_list_seconds') w;
+    end if;
+    if jsonb_typeof(v_all -> 'is_enabled') <> 'boolean' or jsonb_typeof(v_all -> 'is_system') <> 'boolean' then
+        perform refuse('malformed', p_field || '.is_enabled', v_all ->> 'is_enabled', 'Use true or false, for is_system as well.');
+    end if;
+    if jsonb_typeof(v_all -> 'description') <> 'string' or length(v_all ->> 'description') > 2000 then
+        perform refuse('malformed', p_field || '.description', left(v_all ->> 'description', 80), 'Give at most 2000 characters.');
+    end if;
+    if jsonb_typeof(v_all -> 'queue') <> 'string' or v_all ->> 'queue' !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,119}$' then
+        perform refuse('malformed', p_field || '.queue', v_all ->> 'queue', 'Use 1 to 120 of A-Z a-z 0-9 _ . : -, beginning with a letter or digit.');
+    end if;
+    if jsonb_typeof(v_all -> 'tags') <> 'array' or jsonb_array_length(v_all -> 'tags') > 50
+        or exists (select from jsonb_array_elements(v_all -> 'tags') t where jsonb_typeof(t) <> 'string' or length(t #>> '{}') not between 1 and 63) then
+        perform refuse('malformed', p_field || '.tags', left(v_all ->> 'tags', 80), 'Give at most 50 words of 1 to 63 characters.');
+    end if;
+    if v_all -> 'schema' <> 'null' and (jsonb_typeof(v_all -> 'schema') not in ('object', 'boolean')
+        or is_too_large(v_all -> 'schema', 262144) or is_too_deep(v_all -> 'schema')) then
+        perform refuse('malformed', p_field || '.schema', left(v_all ->> 'schema', 80), 'Give a JSON Schema of at most 262144 bytes and 32 levels.');
+    end if;
+end
+$$;
+comment on function require_definition(jsonb, text) is 'Refuses a declaration or override with a field or value that is none.';
+
+create or replace function require_number(p_field text, p_value jsonb, p_least numeric, p_most numeric, p_is_whole boolean) returns void
+language plpgsql immutable
+as $$
+begin
+    if jsonb_typeof(p_value) is distinct from 'number' then
+        perform refuse('malformed', p_field, left(p_value::text, 80), format('Give a number from %s to %s.', p_least, p_most));
+    end if;
+    if p_value::numeric not between p_least and p_most or (p_is_whole and p_value::numeric <> trunc(p_value::numeric)) then
+        perform refuse('out_of_range', p_field, p_value::text,
+            format('Use %s%s to %s.', case when p_is_whole then 'a whole number from ' else '' end, p_least, p_most));
+    end if;
+end
+$$;
+comment on function require_number(text, jsonb, numeric, numeric, boolean) is 'Refuses what is no number within bounds.';
+
+-- Writes what is in force: what is declared, and over it what an operator set.
+create or replace function put_definition_in_force(p_def_id integer, p_now timestamptz) returns void
+language plpgsql volatile
+as $$
+declare
+    v_all jsonb;
+    v_queue_id integer;
+begin
+    select definition_defaults() || d.declared || d.overrides into v_all from definition d where d.def_id = p_def_id;
+    v_queue_id := ensure_queue(v_all ->> 'queue', p_now);
+    update definition d
+    set queue_id = v_queue_id,
+        description = v_all ->> 'description',
+        tags = array(select jsonb_array_elements_text(v_all -> 'tags')),
+        payload_schema = nullif(v_all -> 'schema', 'null'),
+        max_attempts = (v_all ->> 'max_attempts')::integer,
+        priority = (v_all ->> 'priority')::smallint,
+        timeout_seconds = (v_all ->> 'timeout_seconds')::integer,
+        backoff_kind = v_all ->> 'backoff_kind',
+        backoff_base_seconds = (v_all ->> 'backoff_base_seconds')::double precision,
+        backoff_factor = (v_all ->> 'backoff_factor')::double precision,
+        backoff_cap_seconds = (v_all ->> 'backoff_cap_seconds')::double precision,
+        backoff_jitter = (v_all ->> 'backoff_jitter')::double precision,
+        backoff_list_seconds = case when v_all -> 'backoff_list_seconds' <> 'null'
+            then array(select w::double precision from jsonb_array_elements_text(v_all -> 'backoff_list_seconds') w) end,
+        is_enabled = (v_all ->> 'is_enabled')::boolean,
+        is_system = (v_all ->> 'is_system')::boolean,
+        updated_at = p_now
+    where d.def_id = p_def_id;
+end
+$$;
+comment on function put_definition_in_force(integer, timestamptz) is 'Recomputes the columns of a definition from code and overrides.';
+
+create or replace function ensure_queue(p_queue text, p_now timestamptz) returns integer
+language plpgsql volatile
+as $$
+begin
+    insert into queue (name, created_at) values (p_queue, p_now) on conflict do nothing;
+    return queue_id_of(p_queue);
+end
+$$;
+comment on function ensure_queue(text, timestamptz) is 'The id of a queue, made with default settings where it is missing.';
+
+create or replace function definition_hash(p_declared jsonb) returns text
+language sql immutable parallel safe
+as $$
+    select encode(sha256(convert_to(p_declared::text, 'UTF8')), 'hex')
+$$;
+comment on function definition_hash(jsonb) is 'Hash of what code declares.';
+
+-- What a sync would do: one row per definition of the code base that is named or known.
+create or replace function compare_definitions(p_app text, p_definitions jsonb)
+returns table (key text, change text, declared jsonb, hash text)
+language plpgsql stable
+as $$
+#variable_conflict use_column
+declare
+    v_key text;
+    v_other text;
+begin
+    if p_app is null or p_app !~ '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$' then
+        perform refuse('malformed', 'p_app', p_app, 'Name the code base in 1 to 63 of A-Z a-z 0-9 _ . -');
+    end if;
+    if jsonb_typeof(p_definitions) is distinct from 'object' then
+        perform refuse('malformed', 'p_definitions', left(p_definitions::text, 80), 'Give an object: key to declaration.');
+    end if;
+    for v_key in select k from jsonb_object_keys(p_definitions) k loop
+        if v_key !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,119}$' then
+            perform refuse('malformed', 'p_definitions', v_key, 'A key has 1 to 120 of A-Z a-z 0-9 _ . : / -, beginning with a letter or digit.');
+        end if;
+        perform require_definition(p_definitions -> v_key, v_key);
+        select d.app into v_other from definition d where d.key = v_key and d.app <> p_app;
+        if v_other is not null then
+            perform refuse('conflict', 'p_definitions', v_key, format('Code base "%s" declares this key: choose another.', v_other));
+        end if;
+    end loop;
+    return query
+    select coalesce(c.key, d.key),
+        case
+            when d.key is null then 'added'
+            when c.key is null then case when d.is_deleted_from_code then 'gone' else 'removed' end
+            when d.is_deleted_from_code then 'restored'
+            when d.definition_hash <> definition_hash(c.value) then 'changed'
+            else 'unchanged'
+        end,
+        c.value, definition_hash(c.value)
+    from jsonb_each(p_definitions) c
+    full join (select * from definition d where d.app = p_app) d on d.key = c.key
+    order by 1;
+end
+$$;
+comment on function compare_definitions(text, jsonb) is 'What differs between what code declares and what is stored.';
+
+create or replace function check_definitions(p_app text, p_definitions jsonb) returns table (key text, change text, overrides jsonb)
+language plpgsql stable security definer set search_path from current
+as $$
+#variable_conflict use_column
+begin
+    return query
+    select c.key, c.change, coalesce(d.overrides, '{}')
+    from compare_definitions(p_app, p_definitions) c
+    left join definition d on d.key = c.key;
+end
+$$;
+comment on function check_definitions(text, jsonb) is 'What a sync would change, and what operators have set instead: added, changed, restored, removed, unchanged, gone.';
+
+create or replace function sync_definitions(p_app text, p_definitions jsonb) returns table (key text, change text, overrides jsonb)
+language plpgsql volatile security definer set search_path from current
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := clock();
+    v_row record;
+begin
+    for v_row in select * from compare_definitions(p_app, p_definitions) loop
+        case v_row.change
+            when 'added' then
+                insert into definition (key, app, queue_id, declared, definition_hash, created_at, updated_at)
+                values (v_row.key, p_app, ensure_queue(coalesce(v_row.declared ->> 'queue', 'default'), v_now), v_row.declared, v_row.hash, v_now, v_now)
+                on conflict do nothing;
+            when 'changed', 'restored' then
+                update definition d
+                set declared = v_row.declared, definition_hash = v_row.hash, is_deleted_from_code = false
+                where d.key = v_row.key;
+            when 'removed' then
+                update definition d set is_deleted_from_code = true, updated_at = v_now where d.key = v_row.key;
+            else
+                null;
+        end case;
+        if v_row.change in ('added', 'changed', 'restored') then
+            perform put_definition_in_force(def_id_of(v_row.key), v_now);
+        end if;
+        if v_row.change in ('added', 'changed', 'restored', 'removed') then
+            perform write_audit(system_tenant(), 'sync', 'definition', v_row.key, null, null,
+                jsonb_build_object('change', v_row.change, 'hash', v_row.hash));
+        end if;
+        key := v_row.key;
+        change := v_row.change;
+        select d.overrides into overrides from definition d where d.key = v_row.key;
+        return next;
+    end loop;
+end
+$$;
+comment on function sync_definitions(text, jsonb) is 'Writes down what a code base declares; operators'' overrides stay in force.';
+
+create or replace function force_definitions(p_app text, p_definitions jsonb, p_reason text) returns table (key text, change text, overrides jsonb)
+language plpgsql volatile security definer set search_path from current
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := clock();
+    v_definition definition;
+begin
+    perform require_pause(p_reason, null, v_now);
+    for v_definition in select d.* from definition d where d.app = p_app and d.overrides <> '{}' and p_definitions ? d.key loop
+        update definition d set overrides = '{}' where d.def_id = v_definition.def_id;
+        perform put_definition_in_force(v_definition.def_id, v_now);
+        perform write_audit(system_tenant(), 'force_sync', 'definition', v_definition.key, p_reason, v_definition.overrides, '{}');
+    end loop;
+    return query select s.key, s.change, s.overrides from sync_definitions(p_app, p_definitions) s;
+end
+$$;
+comment on function force_definitions(text, jsonb, text) is 'Super-admin: a sync that takes back what operators had set for these definitions.';
+
+create or replace function override_definition(p_definition text, p_overrides jsonb, p_reason text) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_now timestamptz := clock();
+    v_def_id integer := def_id_of(p_definition);
+    v_before jsonb;
+begin
+    perform require_pause(p_reason, null, v_now);
+    perform require_definition(jsonb_strip_nulls(p_overrides), 'p_overrides');
+    select d.overrides into v_before from definition d where d.def_id = v_def_id for update;
+    update definition d set overrides = jsonb_strip_nulls(v_before || p_overrides) where d.def_id = v_def_id;
+    perform put_definition_in_force(v_def_id, v_now);
+    perform write_audit(system_tenant(), 'override', 'definition', p_definition, p_reason, v_before, jsonb_strip_nulls(v_before || p_overrides));
+    perform ring(array(select d.queue_id from definition d where d.def_id = v_def_id));
+end
+$$;
+comment on function override_definition(text, jsonb, text)
+is 'Super-admin: sets fields of a definition instead of the code; a field with null is the code''s again. is_enabled switches it off and on.';
+
+create or replace function set_queue(p_queue text, p_is_strict boolean, p_ageing_seconds integer, p_reason text) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_now timestamptz := clock();
+    v_before jsonb;
+begin
+    perform require_pause(p_reason, null, v_now);
+    if p_queue is null or p_queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,119}$' then
+        perform refuse('malformed', 'p_queue', p_queue, 'Use 1 to 120 of A-Z a-z 0-9 _ . : -, beginning with a letter or digit.');
+    end if;
+    if p_ageing_seconds not between 0 and 240000000 then
+        perform refuse('out_of_range', 'p_ageing_seconds', p_ageing_seconds::text, 'Use 0 (time alone) to 240000000 (priority alone).');
+    end if;
+    perform ensure_queue(p_queue, v_now);
+    select jsonb_build_object('is_strict', q.is_strict, 'ageing_seconds', q.ageing_seconds) into v_before
+    from queue q where q.name = p_queue for update;
+    update queue q
+    set is_strict = coalesce(p_is_strict, q.is_strict), ageing_seconds = coalesce(p_ageing_seconds, q.ageing_seconds)
+    where q.name = p_queue;
+    perform write_audit(system_tenant(), 'set', 'queue', p_queue, p_reason, v_before,
+        (select jsonb_build_object('is_strict', q.is_strict, 'ageing_seconds', q.ageing_seconds) from queue q where q.name = p_queue));
+end
+$$;
+comment on function set_queue(text, boolean, integer, text)
+is 'Super-admin: makes a queue or changes it (null: as it is); counts for jobs that become ready after it.';

@@ -1,0 +1,304 @@
+-- A job goes in. Both verbs answer per item and never raise for an item: an exception would roll back the business
+-- transaction that carries it. Dedupe and idempotency are decided by the primary key of job_key (dedupe.sql).
+
+-- Why an item cannot be taken, as field, value and way out; the numbers are those of judge_item.
+create or replace function explain_refusal(
+    p_wrong smallint, p_definition text, p_payload jsonb, p_priority integer, p_key text,
+    out refusal text, out field text, out value text, out hint text
+)
+language plpgsql stable
+as $$
+begin
+    case p_wrong
+        when 1 then
+            refusal := 'unknown'; field := 'definition'; value := left(p_definition, 120);
+            hint := coalesce('Did you mean "' || (select d.key from definition d
+                where left(d.key, 3) = left(p_definition, 3) order by abs(length(d.key) - length(p_definition)), d.key limit 1)
+                || '"? ', '') || 'Sync the definition before its jobs are enqueued.';
+        when 2 then
+            refusal := 'disabled'; field := 'definition'; value := p_definition; hint := 'Enable the definition first.';
+        when 3 then
+            refusal := 'too_large'; field := 'payload'; value := octet_length(p_payload::text) || ' bytes';
+            hint := 'At most 262144 bytes; store the document elsewhere and pass a reference.';
+        when 4 then
+            refusal := 'too_deep'; field := 'payload'; value := 'more than 32 levels'; hint := 'At most 32 levels.';
+        when 5 then
+            refusal := 'out_of_range'; field := 'priority'; value := p_priority::text; hint := 'Use 0 (first) to 1000.';
+        when 6 then
+            refusal := 'suspended'; field := 'tenant'; value := 'suspended'; hint := 'An operator must resume the tenant.';
+        when 7 then
+            refusal := 'out_of_range'; field := 'delay_seconds'; value := p_key; hint := 'Use 0 to 315360000 (ten years).';
+        when 8 then
+            refusal := 'out_of_range'; field := 'expires_seconds'; value := p_key; hint := 'Use more than 0, up to 315360000 (ten years).';
+        when 9 then
+            refusal := 'out_of_range'; field := 'max_attempts'; value := p_key; hint := 'Use 1 to 100.';
+        when 10 then
+            refusal := 'out_of_range'; field := 'timeout_seconds'; value := p_key; hint := 'Use 1 to 604800.';
+        when 11 then
+            refusal := 'malformed'; field := 'dedupe_key'; value := left(p_key, 80); hint := 'Use 1 to 500 characters.';
+        when 12 then
+            refusal := 'malformed'; field := 'idempotency_key'; value := left(p_key, 80); hint := 'Use 1 to 500 characters.';
+        when 13 then
+            refusal := 'malformed'; field := 'dedupe'; value := left(p_key, 80); hint := 'Use skip, replace, requeue or error, with a dedupe_key.';
+        when 14 then
+            refusal := 'out_of_range'; field := 'dedupe_window_seconds'; value := p_key; hint := 'Use 0 to 31536000, with a dedupe_key.';
+        when 15 then
+            refusal := 'malformed'; field := 'labels'; value := left(p_key, 80);
+            hint := 'Use a flat object of at most 32 texts, keys to 63 and values to 200 characters.';
+        when 16 then
+            refusal := 'malformed'; field := 'correlation_id'; value := left(p_key, 80); hint := 'Use 1 to 200 characters.';
+        when 17 then
+            refusal := 'out_of_range'; field := 'run_at'; value := p_key; hint := 'Use a time within ten years, or delay_seconds, not both.';
+        when 18 then
+            refusal := 'duplicate'; field := 'dedupe_key'; value := p_key; hint := 'An active job holds this key; its id is in job_id.';
+        when 19 then
+            refusal := 'busy'; field := 'dedupe_key'; value := p_key; hint := 'Another session is changing the job of this key; enqueue again.';
+    end case;
+end
+$$;
+comment on function explain_refusal(smallint, text, jsonb, integer, text) is 'The words of a refused item.';
+
+-- The checks that need the item alone; null: it can be taken.
+create or replace function judge_item(p_payload jsonb, p_priority integer) returns smallint
+language sql stable
+as $$
+    select case
+        when is_too_large(p_payload, 262144) then 3
+        when is_too_deep(p_payload) then 4
+        when p_priority not between 0 and 1000 then 5
+    end::smallint
+$$;
+comment on function judge_item(jsonb, integer) is 'What is wrong with a payload or priority, as a number of explain_refusal.';
+
+create or replace function enqueue(
+    p_tenant uuid,
+    p_definition text,
+    p_payload jsonb default '{}',
+    p_priority integer default null,
+    p_delay_seconds double precision default null,
+    p_run_at timestamptz default null,
+    p_expires_seconds double precision default null,
+    p_max_attempts integer default null,
+    p_timeout_seconds integer default null,
+    p_dedupe_key text default null,
+    p_dedupe text default null,
+    p_dedupe_window_seconds double precision default null,
+    p_idempotency_key text default null,
+    p_labels jsonb default null,
+    p_correlation_id text default null,
+    p_trace_id text default null,
+    p_source_ref text default null,
+    p_token text default null
+) returns table (job_id uuid, created boolean, refusal text, field text, value text, hint text)
+language plpgsql volatile security definer set search_path from current
+as $$
+#variable_conflict use_column
+declare
+    v_actor text := require_tenant('o', p_tenant, p_token);
+    v_now timestamptz := clock();
+    v_payload jsonb := coalesce(p_payload, '{}');
+    v_id uuid;
+    v_wrong smallint;
+    v_priority integer;
+    v_def definition;
+    v_strict boolean;
+    v_ageing integer;
+begin
+    -- everything rare goes the way of the bulk form, where it is written once
+    if num_nonnulls(p_delay_seconds, p_run_at, p_expires_seconds, p_max_attempts, p_timeout_seconds, p_dedupe_key, p_dedupe,
+        p_dedupe_window_seconds, p_idempotency_key, p_labels, p_correlation_id, p_trace_id, p_source_ref) > 0 then
+        return query
+        select j.job_id, j.created, j.refusal, j.field, j.value, j.hint
+        from put_jobs(p_tenant, 0::smallint, v_actor, null, null, array[p_definition], array[v_payload], array[p_priority],
+            array[p_delay_seconds], array[p_run_at], array[p_expires_seconds], array[p_max_attempts], array[p_timeout_seconds],
+            array[p_dedupe_key], array[p_dedupe], array[p_dedupe_window_seconds], array[p_idempotency_key],
+            array[p_labels], array[p_correlation_id], array[p_trace_id], array[p_source_ref]) j;
+        return;
+    end if;
+    select d.def_id, d.queue_id, d.max_attempts, d.priority, d.is_enabled, q.is_strict, q.ageing_seconds
+    into v_def.def_id, v_def.queue_id, v_def.max_attempts, v_def.priority, v_def.is_enabled, v_strict, v_ageing
+    from definition d join queue q on q.queue_id = d.queue_id
+    where d.key = p_definition;
+    v_priority := coalesce(p_priority, v_def.priority);
+    v_wrong := case
+        when v_def.def_id is null then 1
+        when not v_def.is_enabled then 2
+        when is_tenant_suspended(p_tenant) then 6
+        else judge_item(v_payload, v_priority)
+    end;
+    if v_wrong is not null then
+        return query
+        select null::uuid, false, r.refusal, r.field, r.value, r.hint
+        from explain_refusal(v_wrong, p_definition, v_payload, p_priority, null) r;
+        return;
+    end if;
+    v_id := new_id();
+    insert into job (tenant_id, def_id, id, queue_id, max_attempts, priority, source, run_at, created_by, payload)
+    values (p_tenant, v_def.def_id, v_id, v_def.queue_id, v_def.max_attempts, v_priority, 0, v_now, v_actor, v_payload);
+    insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
+        state, is_strict, is_cancel_requested, is_keyed)
+    values (v_now + make_interval(secs => v_priority::double precision * v_ageing), v_now, p_tenant, v_id, v_def.queue_id,
+        v_def.def_id, 0, v_def.max_attempts, v_priority, 0, 0, v_strict, false, false);
+    perform ring(array[v_def.queue_id]);
+    return query values (v_id, true, null::text, null::text, null::text, null::text);
+end
+$$;
+comment on function enqueue(uuid, text, jsonb, integer, double precision, timestamptz, double precision, integer, integer, text, text, double precision, text, jsonb, text, text, text, text)
+is 'Enqueues one job in the caller''s transaction. SQL checks shape, size and depth of the payload; its JSON Schema is checked by clients before and by workers always.';
+
+create or replace function is_tenant_suspended(p_tenant uuid) returns boolean
+language sql stable
+as $$
+    select coalesce((select c.suspended_at is not null from tenant_control c where c.tenant_id = p_tenant), true)
+$$;
+comment on function is_tenant_suspended(uuid) is 'Whether nothing may be enqueued for a tenant.';
+
+create or replace function enqueue_many(
+    p_tenant uuid,
+    p_definitions text[],
+    p_payloads jsonb[],
+    p_priorities integer[] default null,
+    p_delays_seconds double precision[] default null,
+    p_run_at timestamptz[] default null,
+    p_expires_seconds double precision[] default null,
+    p_max_attempts integer[] default null,
+    p_timeouts_seconds integer[] default null,
+    p_dedupe_keys text[] default null,
+    p_dedupe text[] default null,
+    p_dedupe_windows_seconds double precision[] default null,
+    p_idempotency_keys text[] default null,
+    p_labels jsonb[] default null,
+    p_correlation_ids text[] default null,
+    p_trace_ids text[] default null,
+    p_source_refs text[] default null,
+    p_token text default null
+) returns table (ordinal integer, job_id uuid, created boolean, refusal text, field text, value text, hint text)
+language plpgsql volatile security definer set search_path from current
+as $$
+#variable_conflict use_column
+declare
+    v_actor text := require_tenant('o', p_tenant, p_token);
+begin
+    return query
+    select j.*
+    from put_jobs(p_tenant, 0::smallint, v_actor, null, null, p_definitions, p_payloads, p_priorities, p_delays_seconds, p_run_at,
+        p_expires_seconds, p_max_attempts, p_timeouts_seconds, p_dedupe_keys, p_dedupe, p_dedupe_windows_seconds,
+        p_idempotency_keys, p_labels, p_correlation_ids, p_trace_ids, p_source_refs) j
+    order by j.ordinal;
+end
+$$;
+comment on function enqueue_many(uuid, text[], jsonb[], integer[], double precision[], timestamptz[], double precision[], integer[], integer[], text[], text[], double precision[], text[], jsonb[], text[], text[], text[], text)
+is 'Enqueues up to 10,000 jobs in the caller''s transaction: parallel arrays in, an answer per item out, in their order; a bad item does not fail the rest. One definition in the array counts for all items.';
+
+-- Both doors end here. The plain case is one statement: every insert node that is not needed would cost.
+create or replace function put_jobs(
+    p_tenant uuid, p_source smallint, p_actor text, p_parent uuid, p_rerun_of uuid,
+    p_definitions text[], p_payloads jsonb[], p_priorities integer[], p_delays double precision[], p_run_at timestamptz[],
+    p_expires double precision[], p_max_attempts integer[], p_timeouts integer[], p_dedupe_keys text[], p_dedupe text[],
+    p_windows double precision[], p_idempotency_keys text[], p_labels jsonb[], p_correlation_ids text[], p_trace_ids text[],
+    p_source_refs text[]
+) returns table (ordinal integer, job_id uuid, created boolean, refusal text, field text, value text, hint text)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := clock();
+    v_count integer := cardinality(p_payloads);
+    v_definitions text[] := p_definitions;
+begin
+    if v_count is null or v_count not between 1 and 10000 then
+        perform refuse('out_of_range', 'p_payloads', coalesce(v_count::text, 'null') || ' items', 'Enqueue 1 to 10000 jobs per call.');
+    end if;
+    if pg_column_size(p_payloads) > 16777216 then
+        perform refuse('too_large', 'p_payloads', pg_column_size(p_payloads) || ' bytes', 'At most 16777216 bytes per call: split it.');
+    end if;
+    if cardinality(p_definitions) = 1 and v_count > 1 then
+        v_definitions := array_fill(p_definitions[1], array[v_count]);
+    end if;
+    perform require_same_length(v_count, array[cardinality(v_definitions), coalesce(cardinality(p_priorities), v_count),
+        coalesce(cardinality(p_delays), v_count), coalesce(cardinality(p_run_at), v_count), coalesce(cardinality(p_expires), v_count),
+        coalesce(cardinality(p_max_attempts), v_count), coalesce(cardinality(p_timeouts), v_count),
+        coalesce(cardinality(p_dedupe_keys), v_count), coalesce(cardinality(p_dedupe), v_count),
+        coalesce(cardinality(p_windows), v_count), coalesce(cardinality(p_idempotency_keys), v_count),
+        coalesce(cardinality(p_labels), v_count), coalesce(cardinality(p_correlation_ids), v_count),
+        coalesce(cardinality(p_trace_ids), v_count), coalesce(cardinality(p_source_refs), v_count)]);
+    if cardinality(p_definitions) = 1 and num_nonnulls(p_delays, p_run_at, p_expires, p_max_attempts, p_timeouts, p_dedupe_keys,
+        p_dedupe, p_windows, p_idempotency_keys, p_labels, p_correlation_ids, p_trace_ids, p_source_refs, p_parent, p_rerun_of) = 0 then
+        return query
+        select j.* from put_plain_jobs(p_tenant, p_source, p_actor, p_definitions[1], p_payloads, p_priorities, v_now) j;
+    else
+        return query
+        select j.* from put_special_jobs(p_tenant, p_source, p_actor, p_parent, p_rerun_of, v_definitions, p_payloads, p_priorities, p_delays,
+            p_run_at, p_expires, p_max_attempts, p_timeouts, p_dedupe_keys, p_dedupe, p_windows, p_idempotency_keys, p_labels,
+            p_correlation_ids, p_trace_ids, p_source_refs, v_now) j;
+    end if;
+    perform ring(array(
+        select distinct d.queue_id from definition d where d.key = any (p_definitions)));
+end
+$$;
+comment on function put_jobs(uuid, smallint, text, uuid, uuid, text[], jsonb[], integer[], double precision[], timestamptz[], double precision[], integer[], integer[], text[], text[], double precision[], text[], jsonb[], text[], text[], text[])
+is 'Enqueues for a tenant that the caller has checked.';
+
+create or replace function put_plain_jobs(
+    p_tenant uuid, p_source smallint, p_actor text, p_definition text, p_payloads jsonb[], p_priorities integer[], p_now timestamptz
+) returns table (ordinal integer, job_id uuid, created boolean, refusal text, field text, value text, hint text)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    v_first uuid := new_id();
+    v_prefix text := left(v_first::text, 32);
+    v_def_id integer;
+    v_queue_id integer;
+    v_max_attempts integer;
+    v_priority smallint;
+    v_strict boolean;
+    v_ageing integer;
+    v_wrong smallint;
+    v_count integer;
+begin
+    select d.def_id, d.queue_id, d.max_attempts, d.priority, q.is_strict, q.ageing_seconds,
+        case when not d.is_enabled then 2 when is_tenant_suspended(p_tenant) then 6 end
+    into v_def_id, v_queue_id, v_max_attempts, v_priority, v_strict, v_ageing, v_wrong
+    from definition d
+    join queue q on q.queue_id = d.queue_id
+    where d.key = p_definition;
+    if not found then
+        v_wrong := 1;
+    end if;
+    return query
+    with item as materialized (
+        select u.place, (v_prefix || lpad(to_hex(u.place), 4, '0'))::uuid as id, coalesce(u.payload, '{}') as payload,
+            coalesce(u.priority, v_priority) as priority,
+            coalesce(v_wrong, judge_item(u.payload, u.priority)) as wrong
+        from unnest(p_payloads, p_priorities) with ordinality as u (payload, priority, place)
+    ),
+    put as (
+        insert into job (tenant_id, def_id, id, queue_id, max_attempts, priority, source, run_at, created_by, payload)
+        select p_tenant, v_def_id, i.id, v_queue_id, v_max_attempts, i.priority, p_source, p_now, p_actor, i.payload
+        from item i
+        where i.wrong is null
+    ),
+    ready as (
+        insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
+            state, is_strict, is_cancel_requested, is_keyed)
+        select p_now + make_interval(secs => i.priority::double precision * v_ageing), p_now, p_tenant, i.id, v_queue_id,
+            v_def_id, 0, v_max_attempts, i.priority, 0, 0, v_strict, false, false
+        from item i
+        where i.wrong is null
+    )
+    select i.place::integer, i.id, true, null::text, null::text, null::text, null::text
+    from item i
+    where i.wrong is null;
+    get diagnostics v_count = row_count;
+    if v_count < cardinality(p_payloads) then
+        return query
+        select u.place::integer, null::uuid, false, r.refusal, r.field, r.value, r.hint
+        from unnest(p_payloads, p_priorities) with ordinality as u (payload, priority, place)
+        cross join lateral explain_refusal(coalesce(v_wrong, judge_item(u.payload, u.priority)), p_definition, u.payload, u.priority, null) r
+        where v_wrong is not null or judge_item(u.payload, u.priority) is not null;
+    end if;
+end
+$$;
+comment on function put_plain_jobs(uuid, smallint, text, text, jsonb[], integer[], timestamptz)
+is 'Enqueues jobs of one definition that are due at once and have no keys: one statement.';

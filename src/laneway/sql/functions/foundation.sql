@@ -1,0 +1,116 @@
+-- What tables, policies and all other functions lean on. Signatures here never change.
+
+-- The one clock. Tests put another body in its place; nothing else may read the time.
+create or replace function clock() returns timestamptz
+language sql volatile
+as 'select clock_timestamp()';
+comment on function clock() is 'The one clock of the system: tests replace its body, nothing else reads the time.';
+
+-- uuidv7() is built in from 18 on. Below, the same shape by hand: milliseconds, twelve bits of the microsecond (ids of
+-- one call stay in order), 62 random bits.
+do $$
+begin
+    if current_setting('server_version_num')::integer >= 180000 then
+        create or replace function new_id() returns uuid
+        language sql volatile
+        as 'select uuidv7()';
+    else
+        create or replace function new_id() returns uuid
+        language sql volatile
+        as $id$
+            select (lpad(to_hex(t.us / 1000), 12, '0') || '7' || lpad(to_hex(t.us % 1000 * 4096 / 1000), 3, '0')
+                || right(replace(gen_random_uuid()::text, '-', ''), 16))::uuid
+            from (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as us) t
+        $id$;
+    end if;
+end
+$$;
+comment on function new_id() is 'A new uuid of version 7: ordered by time, and unique.';
+
+-- Ids of one call: the first 112 bits of one new id and the place of the item. A server without OpenSSL opens its source
+-- of randomness for every id, 2 us each; this way a call does so once. In order, and distinct from all other calls by
+-- time and 46 random bits.
+create or replace function id_in_call(p_first uuid, p_place bigint) returns uuid
+language sql stable strict parallel safe
+as $$
+    select (left(p_first::text, 32) || lpad(to_hex(p_place), 4, '0'))::uuid
+$$;
+comment on function id_in_call(uuid, bigint) is 'The id of the item at this place (1 to 65535) of a call whose first id is given.';
+
+-- Bounds of partitions and filters by time are bounds of ids.
+create or replace function id_at(p_at timestamptz) returns uuid
+language sql immutable strict parallel safe
+as $$
+    select (lpad(to_hex(floor(extract(epoch from p_at) * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid
+$$;
+comment on function id_at(timestamptz) is 'The lowest id that could have been made at this time.';
+
+create or replace function id_time(p_id uuid) returns timestamptz
+language sql immutable strict parallel safe
+as $$
+    select to_timestamp(('x' || left(replace(p_id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)
+$$;
+comment on function id_time(uuid) is 'When this id was made, to the millisecond.';
+
+-- Every refusal of a call: a stable code, the field, the value and the way out, each in a field of its own
+-- (constraint, column, message, hint). Never the row: a DETAIL with a payload would leak it.
+create or replace function refuse(p_code text, p_field text, p_value text, p_hint text) returns void
+language plpgsql stable
+as $$
+declare
+    v_value text := case when length(p_value) > 80 then left(p_value, 77) || '...' else p_value end;
+    v_state text;
+    v_text text;
+begin
+    case p_code
+        when 'required' then v_state := '22004'; v_text := 'is missing';
+        when 'out_of_range' then v_state := '22003'; v_text := format('%s is out of range', v_value);
+        when 'malformed' then v_state := '22023'; v_text := format('"%s" is malformed', v_value);
+        when 'too_large' then v_state := '54000'; v_text := format('%s is too large', v_value);
+        when 'too_deep' then v_state := '54001'; v_text := format('%s is nested too deep', v_value);
+        when 'unknown' then v_state := 'P0002'; v_text := format('"%s" is not known', v_value);
+        when 'conflict' then v_state := '55000'; v_text := format('"%s" is in the way', v_value);
+        when 'busy' then v_state := '55P03'; v_text := format('"%s" is held by another session', v_value);
+        when 'isolation' then v_state := '25001'; v_text := format('"%s" cannot be used here', v_value);
+        when 'forbidden' then v_state := '42501'; v_text := 'not allowed';
+        else raise exception 'refuse: "%" is not a code', p_code using errcode = 'XX000';
+    end case;
+    raise exception using
+        errcode = v_state,
+        message = p_field || ': ' || v_text,
+        hint = coalesce(p_hint, ''),
+        column = p_field,
+        constraint = p_code;
+end
+$$;
+comment on function refuse(text, text, text, text) is 'Refuses a call: stable code, field, value and way out.';
+
+-- Claims count leases and keys of other sessions: an older snapshot misses some. Callers of worker verbs are ours.
+create or replace function require_read_committed() returns void
+language plpgsql stable
+as $$
+begin
+    if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+        perform refuse('isolation', 'transaction_isolation', current_setting('transaction_isolation'),
+            'Call worker verbs under read committed.');
+    end if;
+end
+$$;
+comment on function require_read_committed() is 'Refuses worker verbs under an older snapshot than the statement''s own.';
+
+-- A document nested deeper than 32 levels. A level costs 8 bytes at least, so that small documents need no look.
+create or replace function is_too_deep(p_document jsonb) returns boolean
+language sql stable parallel safe
+as $$
+    select case when pg_column_size(p_document) < 256 then false else p_document @? 'strict $.**{33}' end
+$$;
+comment on function is_too_deep(jsonb) is 'Whether a document is nested deeper than 32 levels.';
+
+-- Text of a document takes at most six bytes for one of its binary form (\u0001), so that small ones need no look.
+-- Both are declared stable, as jsonb::text is: declared immutable they would not be inlined, at 2 us a call.
+create or replace function is_too_large(p_document jsonb, p_bytes integer) returns boolean
+language sql stable parallel safe
+as $$
+    select case when pg_column_size(p_document) * 6 <= p_bytes then false else octet_length(p_document::text) > p_bytes end
+$$;
+comment on function is_too_large(jsonb, integer) is 'Whether the text of a document takes more bytes than this.';

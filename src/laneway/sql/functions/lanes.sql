@@ -1,0 +1,129 @@
+-- Whose turn. A lane is (queue, tenant, definition), the prefix of live_ready; a claim hops from lane to lane, about
+-- 10 us each, and never looks at a tenant without due work. The answer is a hint: who claims checks again.
+
+-- From (p_after, p_from_def) on, up to (p_until, p_until_def) in the second round of the ring: until the turns of the
+-- tenants found reach p_jobs, then the rest of that last tenant's lanes, so that rank holds over all of its work.
+create or replace function next_lanes(
+    p_queue_id integer, p_defs integer[], p_now timestamptz, p_after uuid, p_from_def integer, p_until uuid, p_until_def integer,
+    p_jobs integer, p_left integer, p_quantum integer, p_max_lanes integer,
+    out tenants uuid[], out defs integer[], out weights integer[], out last_tenant uuid, out last_def integer,
+    out turns integer, out is_end boolean
+)
+language plpgsql stable
+as $$
+begin
+    with recursive hop as (
+        select p_after as tenant_id, p_from_def as def_id, 0 as weight, 0 as kept, 0 as looked, 0 as turns, false as is_counted
+        union all
+        select n.tenant_id, n.def_id, c.weight, h.kept + (c.weight > 0)::integer, h.looked + 1,
+            h.turns + case
+                when c.weight = 0 or (n.tenant_id = h.tenant_id and h.is_counted) then 0
+                when n.tenant_id = p_after and p_left > 0 then p_left
+                else c.weight * p_quantum
+            end,
+            c.weight > 0 or (n.tenant_id = h.tenant_id and h.is_counted)
+        from hop h
+        cross join lateral (
+            select l.tenant_id, l.def_id
+            from live l
+            where l.queue_id = p_queue_id and l.state = 0 and not l.is_strict
+                and (l.tenant_id, l.def_id) > (h.tenant_id, h.def_id)
+            order by l.tenant_id, l.def_id
+            limit 1
+        ) n
+        cross join lateral (
+            select case when n.def_id = any (p_defs) and exists (
+                    select from definition d
+                    where d.def_id = n.def_id and d.is_enabled and not is_held_back(d.paused_at, d.paused_until, p_now)
+                ) then coalesce((
+                    select t.weight
+                    from tenant_control t
+                    where t.tenant_id = n.tenant_id and t.suspended_at is null
+                        and not is_held_back(t.paused_at, t.paused_until, p_now)
+                        and not (t.has_pairs and exists (
+                            select from tenant_pair p
+                            where p.tenant_id = n.tenant_id and p.def_id in (0, n.def_id)
+                                and is_held_back(p.paused_at, p.paused_until, p_now)
+                        ))
+                ), 0) else 0 end::integer as weight
+            offset 0
+        ) c
+        where h.looked < 256 and h.kept < p_max_lanes
+            and (h.turns < p_jobs or n.tenant_id = h.tenant_id)
+            and (p_until is null or (n.tenant_id, n.def_id) <= (p_until, p_until_def))
+    )
+    select coalesce(array_agg(h.tenant_id order by h.looked) filter (where h.weight > 0), '{}'),
+        coalesce(array_agg(h.def_id order by h.looked) filter (where h.weight > 0), '{}'),
+        coalesce(array_agg(h.weight order by h.looked) filter (where h.weight > 0), '{}'),
+        (array_agg(h.tenant_id order by h.looked desc))[1],
+        (array_agg(h.def_id order by h.looked desc))[1],
+        max(h.turns),
+        -- stopped for want of lanes, not for having enough of them
+        max(h.looked) < 256 and max(h.kept) < p_max_lanes and max(h.turns) < p_jobs
+    into tenants, defs, weights, last_tenant, last_def, turns, is_end
+    from hop h;
+end
+$$;
+comment on function next_lanes(integer, integer[], timestamptz, uuid, integer, uuid, integer, integer, integer, integer, integer)
+is 'The next lanes of a queue with due work that this worker may serve, in ring order, with the weights of their tenants.';
+
+-- How many jobs each lane's tenant gets of p_jobs, walking from the cursor: the first tenant the rest of its turn, the
+-- others weight x quantum, the last cut off. Where the lanes are the whole ring and a round is smaller than p_jobs, full
+-- rounds come first, exactly: a share computed by division would flatten weights below their sum.
+create or replace function share_turns(
+    p_tenants uuid[], p_weights integer[], p_quantum integer, p_after uuid, p_left integer, p_jobs integer, p_is_ring boolean,
+    out quotas integer[], out next_after uuid, out next_left integer, out is_shared boolean
+)
+language plpgsql immutable
+as $$
+declare
+    v_lanes integer := cardinality(p_tenants);
+    v_round integer := 0;
+    v_rounds integer := 0;
+    v_rest integer := p_jobs;
+    v_turn integer;
+    v_due integer;
+    v_part integer;
+begin
+    quotas := array_fill(0, array[v_lanes]);
+    next_after := p_after;
+    next_left := p_left;
+    is_shared := false;
+    if p_is_ring then
+        for i in 1..v_lanes loop
+            if i = 1 or p_tenants[i] <> p_tenants[i - 1] then
+                v_round := v_round + p_weights[i] * p_quantum;
+            end if;
+        end loop;
+        v_rounds := p_jobs / v_round;
+        v_rest := p_jobs % v_round;
+    end if;
+    for i in 1..v_lanes loop
+        if i > 1 and p_tenants[i] = p_tenants[i - 1] then
+            quotas[i] := quotas[i - 1];
+            is_shared := true;
+        else
+            v_turn := p_weights[i] * p_quantum;
+            v_due := case when i = 1 and p_tenants[1] = p_after and p_left > 0 then least(p_left, v_turn) else v_turn end;
+            v_part := least(v_due, v_rest);
+            v_rest := v_rest - v_part;
+            quotas[i] := v_rounds * v_turn + v_part;
+            if v_part > 0 then
+                next_after := p_tenants[i];
+                next_left := v_due - v_part;
+            end if;
+        end if;
+    end loop;
+    if v_rest > 0 and p_is_ring then
+        -- the ring began inside the first tenant's turn and ends with what that turn had given before
+        for i in 1..v_lanes loop
+            exit when p_tenants[i] <> p_tenants[1];
+            quotas[i] := quotas[i] + v_rest;
+        end loop;
+        next_after := p_tenants[1];
+        next_left := p_weights[1] * p_quantum - v_rest;
+    end if;
+end
+$$;
+comment on function share_turns(uuid[], integer[], integer, uuid, integer, integer, boolean)
+is 'Splits a claim over lanes by weighted turns, and says where the next claim goes on.';

@@ -1,0 +1,161 @@
+-- An operator holds work back, with a reason, for a while or until somebody resumes it. What runs goes on.
+
+create or replace function require_pause(p_reason text, p_until timestamptz, p_now timestamptz) returns void
+language plpgsql immutable
+as $$
+begin
+    if length(coalesce(p_reason, '')) not between 1 and 1000 then
+        perform refuse('required', 'p_reason', null, 'Say why, in 1 to 1000 characters: whoever is on call will ask.');
+    end if;
+    if p_until <= p_now then
+        perform refuse('out_of_range', 'p_until', p_until::text, 'Use a time to come, or none.');
+    end if;
+end
+$$;
+comment on function require_pause(text, timestamptz, timestamptz) is 'Refuses a pause without a reason or with an end in the past.';
+
+create or replace function pause_queue(p_queue text, p_reason text, p_until timestamptz default null) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_now timestamptz := clock();
+    v_queue_id integer := queue_id_of(p_queue);
+begin
+    perform require_pause(p_reason, p_until, v_now);
+    update queue q
+    set paused_at = v_now, paused_until = p_until, paused_by = current_actor(), paused_reason = p_reason
+    where q.queue_id = v_queue_id;
+    perform write_audit(system_tenant(), 'pause', 'queue', p_queue, p_reason, null, jsonb_build_object('until', p_until));
+end
+$$;
+comment on function pause_queue(text, text, timestamptz) is 'Super-admin: nothing of this queue is claimed any more.';
+
+create or replace function resume_queue(p_queue text, p_reason text default null) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_queue_id integer := queue_id_of(p_queue);
+begin
+    update queue q
+    set paused_at = null, paused_until = null, paused_by = null, paused_reason = null
+    where q.queue_id = v_queue_id;
+    perform write_audit(system_tenant(), 'resume', 'queue', p_queue, p_reason, null, null);
+    perform ring(array[v_queue_id]);
+end
+$$;
+comment on function resume_queue(text, text) is 'Super-admin: ends the pause of a queue.';
+
+create or replace function pause_definition(p_definition text, p_reason text, p_until timestamptz default null) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_now timestamptz := clock();
+    v_def_id integer := def_id_of(p_definition);
+begin
+    perform require_pause(p_reason, p_until, v_now);
+    update definition d
+    set paused_at = v_now, paused_until = p_until, paused_by = current_actor(), paused_reason = p_reason
+    where d.def_id = v_def_id;
+    perform write_audit(system_tenant(), 'pause', 'definition', p_definition, p_reason, null, jsonb_build_object('until', p_until));
+end
+$$;
+comment on function pause_definition(text, text, timestamptz) is 'Super-admin: no job of this definition is claimed any more.';
+
+create or replace function resume_definition(p_definition text, p_reason text default null) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_def_id integer := def_id_of(p_definition);
+begin
+    update definition d
+    set paused_at = null, paused_until = null, paused_by = null, paused_reason = null
+    where d.def_id = v_def_id;
+    perform write_audit(system_tenant(), 'resume', 'definition', p_definition, p_reason, null, null);
+    perform ring(array(select d.queue_id from definition d where d.def_id = v_def_id));
+end
+$$;
+comment on function resume_definition(text, text) is 'Super-admin: ends the pause of a definition.';
+
+create or replace function pause_tenant(p_tenant uuid, p_reason text, p_until timestamptz default null) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_now timestamptz := clock();
+begin
+    perform require_pause(p_reason, p_until, v_now);
+    update tenant_control c
+    set paused_at = v_now, paused_until = p_until, paused_by = current_actor(), paused_reason = p_reason
+    where c.tenant_id = p_tenant;
+    if not found then
+        perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
+    end if;
+    perform write_audit(p_tenant, 'pause', 'tenant', p_tenant::text, p_reason, null, jsonb_build_object('until', p_until));
+end
+$$;
+comment on function pause_tenant(uuid, text, timestamptz) is 'Super-admin: no job of this tenant is claimed any more; it may still enqueue.';
+
+create or replace function resume_tenant(p_tenant uuid, p_reason text default null) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+begin
+    update tenant_control c
+    set paused_at = null, paused_until = null, paused_by = null, paused_reason = null
+    where c.tenant_id = p_tenant;
+    if not found then
+        perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
+    end if;
+    perform write_audit(p_tenant, 'resume', 'tenant', p_tenant::text, p_reason, null, null);
+    perform ring_for(p_tenant);
+end
+$$;
+comment on function resume_tenant(uuid, text) is 'Super-admin: ends the pause of a tenant.';
+
+-- A tenant holds back its own jobs, of one definition or of all; an operator's pause is not its to end.
+create or replace function pause_lane(
+    p_tenant uuid, p_definition text, p_reason text, p_until timestamptz default null, p_token text default null
+) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_actor text := require_tenant('a', p_tenant, p_token);
+    v_now timestamptz := clock();
+    v_def_id integer := case when p_definition is null then 0 else def_id_of(p_definition) end;
+begin
+    perform require_pause(p_reason, p_until, v_now);
+    insert into tenant_pair as p (tenant_id, def_id, paused_at, paused_until, paused_by, paused_reason)
+    values (p_tenant, v_def_id, v_now, p_until, v_actor, p_reason)
+    on conflict (tenant_id, def_id) do update
+    set paused_at = excluded.paused_at, paused_until = excluded.paused_until, paused_by = excluded.paused_by,
+        paused_reason = excluded.paused_reason;
+    update tenant_control c set has_pairs = true where c.tenant_id = p_tenant and not c.has_pairs;
+    perform write_audit(p_tenant, 'pause', 'lane', coalesce(p_definition, '*'), p_reason, null, jsonb_build_object('until', p_until));
+end
+$$;
+comment on function pause_lane(uuid, text, text, timestamptz, text)
+is 'A tenant holds back its own jobs of a definition (null: of all).';
+
+create or replace function resume_lane(p_tenant uuid, p_definition text, p_reason text default null, p_token text default null) returns void
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_actor text := require_tenant('a', p_tenant, p_token);
+    v_def_id integer := case when p_definition is null then 0 else def_id_of(p_definition) end;
+begin
+    delete from tenant_pair p where p.tenant_id = p_tenant and p.def_id = v_def_id;
+    perform write_audit(p_tenant, 'resume', 'lane', coalesce(p_definition, '*'), p_reason, null, null);
+    perform ring_for(p_tenant);
+end
+$$;
+comment on function resume_lane(uuid, text, text, text) is 'A tenant ends its own pause.';
+
+create or replace function ring_for(p_tenant uuid) returns void
+language plpgsql volatile
+as $$
+begin
+    perform ring(array(
+        select q.queue_id from queue q
+        where exists (select from live l where l.queue_id = q.queue_id and l.tenant_id = p_tenant and l.state = 0 and not l.is_strict)
+            or q.is_strict));
+end
+$$;
+comment on function ring_for(uuid) is 'Wakes the workers of queues in which a tenant has ready jobs.';

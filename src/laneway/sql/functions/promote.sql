@@ -1,0 +1,53 @@
+-- What was not due becomes due, and what a verb could not decide is looked at again. One pass at a time; it waits for
+-- nobody: what is held stays for the next pass.
+
+create or replace function promote(p_jobs integer default 1000, out promoted integer, out handed_over integer, out next_due_at timestamptz)
+language plpgsql volatile security definer set search_path from current
+as $$
+declare
+    v_now timestamptz := clock();
+    v_queues integer[];
+    v_handover record;
+begin
+    perform require_read_committed();
+    perform require_pass_size(p_jobs);
+    promoted := 0;
+    handed_over := 0;
+    perform from pass_lock p where p.pass = 'promote' for update skip locked;
+    if not found then
+        return;
+    end if;
+    for v_handover in
+        select h.ctid as tid, h.tenant_id, h.def_id, h.key from handover h where h.kind = 1 limit p_jobs for update skip locked
+    loop
+        if hand_over_key(v_handover.tenant_id, v_handover.def_id, v_handover.key, v_now) then
+            handed_over := handed_over + 1;
+            delete from handover h where h.ctid = v_handover.tid;
+        end if;
+    end loop;
+    with due as materialized (
+        select l.ctid as tid, l.*, q.is_strict, q.ageing_seconds
+        from later l
+        join queue q on q.queue_id = l.queue_id
+        where l.due_at <= v_now
+        order by l.due_at
+        limit p_jobs
+        for update of l skip locked
+    ),
+    gone as (delete from later l using due d where l.ctid = d.tid returning d.*),
+    ready as (
+        insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, state, is_strict,
+            is_cancel_requested, is_keyed, expires_at, timeout_seconds)
+        select g.due_at + make_interval(secs => g.priority::double precision * g.ageing_seconds), g.due_at, g.tenant_id, g.job_id,
+            g.queue_id, g.def_id, g.attempt, g.max_attempts, g.priority, g.releases, 0, g.is_strict, false, g.is_keyed, g.expires_at,
+            g.timeout_seconds
+        from gone g
+    )
+    select count(*), array_agg(distinct g.queue_id) into promoted, v_queues from gone g;
+    if v_queues is not null then
+        perform ring(v_queues);
+    end if;
+    select min(l.due_at) into next_due_at from later l where l.due_at > v_now;
+end
+$$;
+comment on function promote(integer) is 'Makes up to this many due jobs ready, and decides what was handed over; answers when the next job is due.';
