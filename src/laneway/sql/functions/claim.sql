@@ -2,12 +2,13 @@
 -- tenant of a list the caller has, finish_and_claim() (finish.sql) serves lanes the worker knows while it reports.
 -- All three take jobs by take_lanes(), or take_strict() for a strict queue.
 
--- Takes up to quota jobs of each lane (of each tenant, where p_is_shared says that a tenant has several lanes).
+-- Takes up to quota jobs of each lane, or of each group of lanes that share a quota: the lanes of a tenant ('tenant'),
+-- all of them ('queue'); within a group the lowest ranks win.
 -- Pick and update are one statement: a row that changed in that instant is left for the next claim, never taken twice.
 -- started_at, until and deadline read the clock in the update itself, after the locks: read before them, the history of
 -- a correct run would show attempts that overlap by the time between. Floors skip dead index entries under a pinned xmin.
 create or replace function take_lanes(
-    p_worker uuid, p_queue_id integer, p_tenants uuid[], p_defs integer[], p_quotas integer[], p_is_shared boolean,
+    p_worker uuid, p_queue_id integer, p_tenants uuid[], p_defs integer[], p_quotas integer[], p_shared_by text,
     p_floors timestamptz[], p_now timestamptz, p_lease interval, p_grace interval
 ) returns table (
     tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamptz,
@@ -47,7 +48,7 @@ begin
             select l.ctid as tid, l.rank, l.job_id
             from live l
             where l.queue_id = p_queue_id and l.tenant_id = a.tenant_id and l.def_id = a.def_id
-                and l.state = 0 and not l.is_strict and l.rank >= coalesce(a.floor, '-infinity')
+                and l.state = 0 and l.rank >= coalesce(a.floor, '-infinity')
                 and (l.expires_at is null or l.expires_at > p_now)
             order by l.rank, l.job_id
             limit a.quota
@@ -57,8 +58,8 @@ begin
     chosen as materialized (
         select p.tid, p.timeout_seconds
         from (
-            select p.*, case when p_is_shared
-                then row_number() over (partition by p.tenant_id order by p.rank, p.job_id) else 1 end as place
+            select p.*, case when p_shared_by = 'lane' then 1 else row_number() over (
+                partition by case when p_shared_by = 'tenant' then p.tenant_id end order by p.rank, p.job_id) end as place
             from picked p
         ) p
         where p.place <= p.quota
@@ -87,7 +88,7 @@ begin
     ) j;
 end
 $$;
-comment on function take_lanes(uuid, integer, uuid[], integer[], integer[], boolean, timestamptz[], timestamptz, interval, interval)
+comment on function take_lanes(uuid, integer, uuid[], integer[], integer[], text, timestamptz[], timestamptz, interval, interval)
 is 'Claims jobs of these lanes for a worker: the one place where an attempt begins in a fair queue.';
 
 create or replace function claim(
@@ -98,11 +99,13 @@ create or replace function claim(
     p_left integer default 0,
     p_quantum integer default 1,
     p_lease_seconds integer default null,
-    p_max_lanes integer default 100
+    p_max_lanes integer default 100,
+    p_look integer default 0
 ) returns table (
     tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamptz,
     timeout_seconds integer, run_at timestamptz, correlation_id text, trace_id text, payload jsonb,
-    next_after uuid, next_left integer, has_more boolean, lane_tenants uuid[], lane_defs integer[], lane_weights integer[]
+    next_after uuid, next_left integer, has_more boolean, is_ring boolean, lane_tenants uuid[], lane_defs integer[],
+    lane_weights integer[]
 )
 language plpgsql volatile security definer set search_path from current
 as $$
@@ -121,7 +124,9 @@ declare
     v_second record;
     v_share record;
     v_count integer;
-    v_is_ring boolean;
+    v_empty integer := 0;
+    v_is_ring boolean := true;
+    v_is_known boolean := false;
     v_more boolean := false;
     v_tenants uuid[] := '{}';
     v_lane_defs integer[] := '{}';
@@ -137,20 +142,32 @@ begin
     if not is_held_back(v_queue.paused_at, v_queue.paused_until, v_now) and cardinality(v_defs) > 0 then
         if v_queue.is_strict then
             return query
-            select t.*, null::uuid, null::integer, null::boolean, null::uuid[], null::integer[], null::integer[]
+            select t.*, null::uuid, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
             from take_strict(p_worker, v_queue.queue_id, v_defs, v_wanted, v_now, v_lease, v_grace) t;
             get diagnostics v_count = row_count;
             v_wanted := v_wanted - v_count;
+            if v_wanted > 0 then
+                -- a backlog that is held back stands at the front, or jobs became ready while the queue was fair: the
+                -- lowest ranks of the lanes that may be served, up to 256 of them
+                select * into v_lanes from next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1, null, null, 2147483647, 0, 1, 256);
+                return query
+                select t.*, null::uuid, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+                from take_lanes(p_worker, v_queue.queue_id, v_lanes.tenants, v_lanes.defs,
+                    array_fill(v_wanted, array[cardinality(v_lanes.tenants)]), 'queue', null, v_now, v_lease, v_grace) t;
+                get diagnostics v_count = row_count;
+                v_wanted := v_wanted - v_count;
+            end if;
+            v_more := v_wanted = 0;
+            v_wanted := 0;
         end if;
-        -- a queue that was fair keeps its fair jobs until they are done: the strict pick first, then the lanes
         while v_wanted > 0 loop
             select * into v_lanes from next_lanes(v_queue.queue_id, v_defs, v_now, v_after,
-                case when v_left > 0 then -1 else 2147483647 end, null, null, v_wanted, v_left, p_quantum, p_max_lanes);
+                case when v_left > 0 then -1 else 2147483647 end, null, null, greatest(v_wanted, p_look), v_left, p_quantum, p_max_lanes);
             v_is_ring := v_lanes.is_end;
             if v_lanes.is_end and v_after <> c_first then
                 select * into v_second from next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1,
                     v_after, case when v_left > 0 then -1 else 2147483647 end,
-                    v_wanted - v_lanes.turns, 0, p_quantum, p_max_lanes);
+                    greatest(v_wanted, p_look) - v_lanes.turns, 0, p_quantum, p_max_lanes);
                 v_is_ring := v_second.is_end;
                 v_lanes.tenants := v_lanes.tenants || v_second.tenants;
                 v_lanes.defs := v_lanes.defs || v_second.defs;
@@ -167,35 +184,36 @@ begin
             select * into v_share from share_turns(v_lanes.tenants, v_lanes.weights, p_quantum, v_after, v_left, v_wanted, v_is_ring);
             v_after := v_share.next_after;
             v_left := v_share.next_left;
-            v_tenants := v_tenants || v_lanes.tenants;
-            v_lane_defs := v_lane_defs || v_lanes.defs;
-            v_weights := v_weights || v_lanes.weights;
+            if not v_is_known then
+                v_is_known := v_is_ring and v_tenants = '{}';
+                v_tenants := v_tenants || v_lanes.tenants;
+                v_lane_defs := v_lane_defs || v_lanes.defs;
+                v_weights := v_weights || v_lanes.weights;
+            end if;
             return query
-            select t.*, null::uuid, null::integer, null::boolean, null::uuid[], null::integer[], null::integer[]
-            from take_lanes(p_worker, v_queue.queue_id, v_lanes.tenants, v_lanes.defs, v_share.quotas, v_share.is_shared,
-                null, v_now, v_lease, v_grace) t;
+            select t.*, null::uuid, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+            from take_lanes(p_worker, v_queue.queue_id, v_lanes.tenants, v_lanes.defs, v_share.quotas,
+                case when v_share.is_shared then 'tenant' else 'lane' end, null, v_now, v_lease, v_grace) t;
             get diagnostics v_count = row_count;
             v_wanted := v_wanted - v_count;
-            -- what is left is held by others: they will serve it
-            exit when v_count = 0 and v_is_ring;
+            if v_count = 0 then
+                -- what these lanes have is held by others, who will serve it; a tenant's open transaction on its own job
+                -- must not keep the worker here
+                v_empty := v_empty + 1;
+                v_more := not v_is_ring;
+                exit when v_is_ring or v_empty = 8;
+            end if;
         end loop;
-        if v_wanted > 0 and not v_queue.is_strict then
-            -- what became ready while the queue was strict
-            return query
-            select t.*, null::uuid, null::integer, null::boolean, null::uuid[], null::integer[], null::integer[]
-            from take_strict(p_worker, v_queue.queue_id, v_defs, v_wanted, v_now, v_lease, v_grace) t;
-            get diagnostics v_count = row_count;
-            v_wanted := v_wanted - v_count;
-        end if;
-        v_more := v_more or v_wanted = 0;
+        v_more := v_more or (v_wanted = 0 and not v_queue.is_strict);
     end if;
     return query
     select null::uuid, null::uuid, null::integer, null::integer, null::integer, null::smallint, null::timestamptz, null::integer,
-        null::timestamptz, null::text, null::text, null::jsonb, v_after, v_left, v_more, v_tenants, v_lane_defs, v_weights;
+        null::timestamptz, null::text, null::text, null::jsonb, v_after, v_left, v_more, v_is_known,
+        v_tenants, v_lane_defs, v_weights;
 end
 $$;
-comment on function claim(uuid, text, integer, uuid, integer, integer, integer, integer)
-is 'Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim, whether more may be there, and the lanes found.';
+comment on function claim(uuid, text, integer, uuid, integer, integer, integer, integer, integer)
+is 'Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim, whether more may be there, and the lanes found, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.';
 
 create or replace function require_claim_size(p_jobs integer, p_quantum integer, p_max_lanes integer) returns void
 language plpgsql immutable
@@ -237,9 +255,8 @@ end
 $$;
 comment on function claimer(uuid, integer) is 'What a registered worker can run, and its lease.';
 
--- One order of rank over all tenants. What is paused or not for this worker is walked over: at most 20 rows per job
--- asked for, then the next definitions by lanes would be unfair to rank, so the rest waits for a resume. Strict queues
--- are for few tenants.
+-- One order of rank over all tenants. What is held back or not for this worker is walked over: at most 20 rows per job
+-- asked for, then claim() goes by lanes. Strict queues are for few tenants.
 create or replace function take_strict(
     p_worker uuid, p_queue_id integer, p_defs integer[], p_jobs integer, p_now timestamptz, p_lease interval, p_grace interval
 ) returns table (
@@ -252,32 +269,40 @@ as $$
 begin
     return query
     with chosen as materialized (
-        select x.tid, x.timeout_seconds
+        select x.tid, d.timeout_seconds
         from (
-            select l.ctid as tid, d.timeout_seconds
+            select l.ctid as tid, l.tenant_id, l.def_id, l.rank, l.job_id
             from live l
-            cross join lateral (
-                select d.timeout_seconds
-                from definition d
-                where d.def_id = l.def_id and d.is_enabled and not is_held_back(d.paused_at, d.paused_until, p_now)
-                offset 0
-            ) d
-            where l.queue_id = p_queue_id and l.state = 0 and l.is_strict and l.def_id = any (p_defs)
-                and (l.expires_at is null or l.expires_at > p_now)
-                and exists (
-                    select from tenant_control t
-                    where t.tenant_id = l.tenant_id and t.suspended_at is null
-                        and not is_held_back(t.paused_at, t.paused_until, p_now)
-                        and not (t.has_pairs and exists (
-                            select from tenant_pair p
-                            where p.tenant_id = l.tenant_id and p.def_id in (0, l.def_id)
-                                and is_held_back(p.paused_at, p.paused_until, p_now)
-                        ))
-                )
+            where l.queue_id = p_queue_id and l.state = 0 and l.is_strict
             order by l.rank, l.job_id
-            limit p_jobs
-            for update of l skip locked
+            limit 20 * p_jobs
+        ) w
+        cross join lateral (
+            select d.timeout_seconds
+            from definition d
+            where d.def_id = w.def_id and d.def_id = any (p_defs) and d.is_enabled
+                and not is_held_back(d.paused_at, d.paused_until, p_now)
+            offset 0
+        ) d
+        cross join lateral (
+            select from tenant_control t
+            where t.tenant_id = w.tenant_id and t.suspended_at is null and not is_held_back(t.paused_at, t.paused_until, p_now)
+                and not (t.has_pairs and exists (
+                    select from tenant_pair p
+                    where p.tenant_id = w.tenant_id and p.def_id in (0, w.def_id)
+                        and is_held_back(p.paused_at, p.paused_until, p_now)
+                ))
+            offset 0
+        ) t
+        -- locked one by one, in order, until there are enough
+        cross join lateral (
+            select l.ctid as tid
+            from live l
+            where l.ctid = w.tid and l.state + 0 = 0 and (l.expires_at is null or l.expires_at > p_now)
+            for update skip locked
         ) x
+        order by w.rank, w.job_id
+        limit p_jobs
     ),
     taken as (
         update live l
@@ -335,7 +360,7 @@ begin
     v_defs := array(select d from unnest(p_defs) d where d = any (v_claimer.defs));
     return query
     select t.* from take_lanes(p_worker, v_queue.queue_id, array_fill(p_tenant, array[cardinality(v_defs)]), v_defs,
-        array_fill(p_jobs, array[cardinality(v_defs)]), cardinality(v_defs) > 1, null, v_now, v_claimer.lease, v_claimer.grace) t;
+        array_fill(p_jobs, array[cardinality(v_defs)]), 'tenant', null, v_now, v_claimer.lease, v_claimer.grace) t;
 end
 $$;
 comment on function claim_tenant(uuid, uuid, text, integer[], integer, integer)

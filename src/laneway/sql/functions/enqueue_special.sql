@@ -133,6 +133,18 @@ $$;
 comment on function put_special_jobs(uuid, smallint, text, uuid, uuid, text[], jsonb[], integer[], double precision[], timestamptz[], double precision[], integer[], integer[], text[], text[], double precision[], text[], jsonb[], text[], text[], text[], timestamptz)
 is 'Enqueues jobs of any kind: delays, keys, several definitions.';
 
+create or replace function is_label_set(p_labels jsonb) returns boolean
+language plpgsql immutable
+as $$
+begin
+    return jsonb_typeof(p_labels) = 'object'
+        and (select count(*) <= 32 and coalesce(bool_and(length(l.key) between 1 and 63 and jsonb_typeof(l.value) = 'string'
+                and length(l.value #>> '{}') <= 200), true)
+            from jsonb_each(case when jsonb_typeof(p_labels) = 'object' then p_labels else '{}' end) l);
+end
+$$;
+comment on function is_label_set(jsonb) is 'Whether a document is a flat object of short texts.';
+
 -- The checks of everything that a plain job does not have; null: it can be taken.
 create or replace function judge_options(
     p_delay double precision, p_run_at timestamptz, p_expires double precision, p_max_attempts integer, p_timeout integer,
@@ -158,15 +170,3 @@ as $$
 $$;
 comment on function judge_options(double precision, timestamptz, double precision, integer, integer, text, text, double precision, text, jsonb, text, timestamptz)
 is 'What is wrong with the options of an item, as a number of explain_refusal.';
-
-create or replace function is_label_set(p_labels jsonb) returns boolean
-language plpgsql immutable
-as $$
-begin
-    return jsonb_typeof(p_labels) = 'object'
-        and (select count(*) <= 32 and coalesce(bool_and(length(l.key) between 1 and 63 and jsonb_typeof(l.value) = 'string'
-                and length(l.value #>> '{}') <= 200), true)
-            from jsonb_each(case when jsonb_typeof(p_labels) = 'object' then p_labels else '{}' end) l);
-end
-$$;
-comment on function is_label_set(jsonb) is 'Whether a document is a flat object of short texts.';

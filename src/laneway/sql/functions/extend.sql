@@ -38,7 +38,7 @@ begin
     update live l
     set until = least(v_now + v_lease, l.deadline + v_grace)
     where l.ctid = any (v_rows);
-    update worker w set seen_at = v_now where w.worker_id = p_worker and w.seen_at < v_now - interval '1 second';
+    perform note_worker(p_worker, v_now);
     if array_position(v_answers, null) is null then
         return v_answers;
     end if;

@@ -1,7 +1,8 @@
 -- One call for "these are done, give me the next", over lanes the worker knows from its last full claim: half of the CPU
 -- of two calls where batches are small, and one commit. The worker keeps the turns itself (turns.py) and makes a full
 -- claim when this one comes home short, at its start, and now and then for lanes that are new. Pauses and switches are
--- looked at here as well; a stale or busy report does not stop the claim.
+-- looked at here as well; a stale or busy report does not stop the claim. Quotas are the tenant's where its lanes stand
+-- side by side, so that rank holds over all of its work.
 
 create or replace function finish_and_claim(
     p_worker uuid,
@@ -29,6 +30,7 @@ declare
     v_lease interval;
     v_grace interval;
     v_draining boolean;
+    v_is_shared boolean := false;
 begin
     perform require_read_committed();
     if cardinality(p_jobs) > 0 then
@@ -45,10 +47,14 @@ begin
         if v_queue.queue_id is null then
             perform refuse('unknown', 'p_queue', p_queue, 'See list_queues(); a sync or set_queue makes one.');
         end if;
+        for i in 2..cardinality(p_lane_tenants) loop
+            v_is_shared := v_is_shared or p_lane_tenants[i] = p_lane_tenants[i - 1];
+        end loop;
         if not v_draining and not is_held_back(v_queue.paused_at, v_queue.paused_until, v_now) then
             return query
             select t.*, null::smallint[]
-            from take_lanes(p_worker, v_queue.queue_id, p_lane_tenants, p_lane_defs, p_quotas, false, p_floors, v_now, v_lease, v_grace) t;
+            from take_lanes(p_worker, v_queue.queue_id, p_lane_tenants, p_lane_defs, p_quotas,
+                case when v_is_shared then 'tenant' else 'lane' end, p_floors, v_now, v_lease, v_grace) t;
         end if;
     end if;
     return query

@@ -26,7 +26,7 @@ begin
         cross join lateral (
             select l.tenant_id, l.def_id
             from live l
-            where l.queue_id = p_queue_id and l.state = 0 and not l.is_strict
+            where l.queue_id = p_queue_id and l.state = 0
                 and (l.tenant_id, l.def_id) > (h.tenant_id, h.def_id)
             order by l.tenant_id, l.def_id
             limit 1

@@ -154,8 +154,7 @@ as $$
 begin
     perform ring(array(
         select q.queue_id from queue q
-        where exists (select from live l where l.queue_id = q.queue_id and l.tenant_id = p_tenant and l.state = 0 and not l.is_strict)
-            or q.is_strict));
+        where exists (select from live l where l.queue_id = q.queue_id and l.tenant_id = p_tenant and l.state = 0)));
 end
 $$;
 comment on function ring_for(uuid) is 'Wakes the workers of queues in which a tenant has ready jobs.';

@@ -18,11 +18,15 @@ begin
         return;
     end if;
     for v_handover in
-        select h.ctid as tid, h.tenant_id, h.def_id, h.key from handover h where h.kind = 1 limit p_jobs for update skip locked
+        select h.ctid as tid, h.tenant_id, h.def_id, h.key from handover h order by h.id limit p_jobs for update skip locked
     loop
+        delete from handover h where h.ctid = v_handover.tid;
         if hand_over_key(v_handover.tenant_id, v_handover.def_id, v_handover.key, v_now) then
             handed_over := handed_over + 1;
-            delete from handover h where h.ctid = v_handover.tid;
+        else
+            -- to the end of the line: a key that is held hides no other
+            insert into handover (tenant_id, id, kind, def_id, key)
+            values (v_handover.tenant_id, new_id(), 1, v_handover.def_id, v_handover.key);
         end if;
     end loop;
     with due as materialized (

@@ -103,17 +103,24 @@ begin
     if not found then
         return 0;
     end if;
+    -- locked here: rows that somebody holds at the front must not hide the rest
+    with ready as (
+        select l.tenant_id, l.job_id from live l
+        where l.expires_at is not null and l.expires_at <= v_now and l.state <> 1
+        order by l.expires_at limit p_jobs for update skip locked
+    ),
+    parked as (
+        select l.tenant_id, l.job_id from later l
+        where l.expires_at is not null and l.expires_at <= v_now
+        order by l.expires_at limit p_jobs for update skip locked
+    ),
+    blocked as (
+        select w.tenant_id, w.job_id from waiting w
+        where w.expires_at is not null and w.expires_at <= v_now
+        order by w.expires_at limit p_jobs for update skip locked
+    )
     select array_agg(e.tenant_id), array_agg(e.job_id) into v_tenants, v_jobs
-    from (
-        (select l.tenant_id, l.job_id from live l
-            where l.expires_at is not null and l.expires_at <= v_now and l.state <> 1 order by l.expires_at limit p_jobs)
-        union all
-        (select l.tenant_id, l.job_id from later l where l.expires_at is not null and l.expires_at <= v_now and l.attempt = 0
-            order by l.expires_at limit p_jobs)
-        union all
-        (select l.tenant_id, l.job_id from waiting l where l.expires_at is not null and l.expires_at <= v_now
-            order by l.expires_at limit p_jobs)
-    ) e;
+    from (table ready union all table parked union all table blocked) e;
     delete from job_key k
     where (k.tenant_id, k.def_id, k.kind, k.key) in (
         select o.tenant_id, o.def_id, o.kind, o.key from job_key o where o.is_ended and o.until <= v_now limit p_jobs);

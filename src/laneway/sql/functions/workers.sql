@@ -46,14 +46,29 @@ $$;
 comment on function register_worker(uuid, text, integer, text, integer, text[], text[], jsonb)
 is 'A worker instance says what it can run; said again, it replaces what it said. Answers the short ids that claims carry.';
 
+-- Once a second at most, and never waiting: an operator's open transaction on the worker's row must not hold up leases.
+create or replace function note_worker(p_worker uuid, p_now timestamptz) returns void
+language plpgsql volatile
+as $$
+begin
+    perform from worker w
+    where w.worker_id = p_worker and w.ended_at is null and w.seen_at < p_now - interval '1 second'
+    for no key update skip locked;
+    if found then
+        update worker w set seen_at = p_now where w.worker_id = p_worker;
+    end if;
+end
+$$;
+comment on function note_worker(uuid, timestamptz) is 'Writes down that a worker was heard of.';
+
 create or replace function beat(p_worker uuid) returns boolean
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
     v_draining boolean;
 begin
-    update worker w set seen_at = clock() where w.worker_id = p_worker and w.ended_at is null
-    returning w.draining_at is not null into v_draining;
+    perform note_worker(p_worker, clock());
+    select w.draining_at is not null into v_draining from worker w where w.worker_id = p_worker and w.ended_at is null;
     if v_draining is null then
         perform refuse('unknown', 'p_worker', p_worker::text, 'Register the instance first: register_worker().');
     end if;

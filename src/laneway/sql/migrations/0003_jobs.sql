@@ -78,7 +78,7 @@ create table live (
     -- giving space back takes an exclusive lock, for a table that fills again in the next second
     vacuum_truncate = off
 );
-create index live_ready on live (queue_id, tenant_id, def_id, rank, job_id) where state = 0 and not is_strict;
+create index live_ready on live (queue_id, tenant_id, def_id, rank, job_id) where state = 0;
 create index live_strict on live (queue_id, rank, job_id) where state = 0 and is_strict;
 create index live_lease on live (tenant_id, def_id) where state = 1;
 create index live_expire on live (expires_at) where expires_at is not null and state <> 1;
@@ -94,7 +94,7 @@ comment on column live.max_attempts is 'Attempts it has, refunds included.';
 comment on column live.priority is 'Lower runs first.';
 comment on column live.releases is 'Releases so far; the first ones are refunded.';
 comment on column live.state is '0 ready, 1 running.';
-comment on column live.is_strict is 'Whether its queue was strict when it became ready: decides which of two indexes holds it.';
+comment on column live.is_strict is 'Whether its queue was strict when it became ready: such a job is in the index of one global order as well.';
 comment on column live.is_cancel_requested is 'Somebody canceled it while it was running.';
 comment on column live.is_keyed is 'Whether it has rows in job_key, to be looked at when it ends.';
 comment on column live.until is 'When its lease is over.';
@@ -196,6 +196,7 @@ create table handover (
     key text not null,
     primary key (tenant_id, id)
 ) with (vacuum_truncate = off);
+create index handover_next on handover (id);
 comment on table handover is '"Look at this again": written by a verb that could not decide, drained by promote.';
 comment on column handover.tenant_id is 'Whose it is.';
 comment on column handover.id is 'Its own id, so that two never conflict.';

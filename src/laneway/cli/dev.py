@@ -1,0 +1,62 @@
+"""`laneway dev`: the product on an embedded PostgreSQL, with jobs of two tenants flowing."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import psycopg
+import typer
+
+from laneway.cli.exits import CommandError, Exit
+from laneway.cli.settings import Settings
+from laneway.database.install import install
+from laneway.demo import tell_story
+from laneway.devserver import DevServer, DevServerError, ServerOptions
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer, settings: Settings) -> None:
+    @app.command()
+    def dev(  # pyright: ignore[reportUnusedFunction]
+        data_dir: Annotated[
+            Path | None, typer.Option(help="Where the embedded server keeps its data; a place of this user by default.")
+        ] = None,
+        ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing.")] = False,
+        jobs: Annotated[int, typer.Option(min=3, max=100_000, help="Jobs that the noisy tenant enqueues.")] = 300,
+    ) -> None:
+        """Starts the embedded database, installs the schema, pushes jobs of two tenants through and says what happened."""
+        if settings.database_url:
+            _show(settings.database_url, jobs=jobs)
+            return
+        with _server(data_dir, ephemeral=ephemeral) as server:
+            _ensure_database(server)
+            _show(server.dsn("laneway"), jobs=jobs)
+        typer.echo("Stopped in order.")
+
+
+@contextmanager
+def _server(data_dir: Path | None, *, ephemeral: bool) -> Generator[DevServer]:
+    try:
+        with DevServer(ServerOptions(data_dir=data_dir, ephemeral=ephemeral)) as server:
+            joined = ", which another process keeps running" if server.joined else ""
+            typer.echo(f"PostgreSQL {server.major_version} in {server.data_dir}{joined}.")
+            yield server
+    except DevServerError as error:
+        raise CommandError(str(error), code=Exit.FAILED) from error
+
+
+def _ensure_database(server: DevServer) -> None:
+    with psycopg.connect(server.dsn(), autocommit=True) as conn:
+        if not conn.execute("select from pg_database where datname = 'laneway'").fetchone():
+            conn.execute("create database laneway")
+
+
+def _show(url: str, *, jobs: int) -> None:
+    with psycopg.connect(url, autocommit=True) as conn:
+        result = install(conn)
+        done = f"{len(result.files)} function files" if result.was_applied else "nothing to do"
+        typer.echo(f'Schema "{result.schema}" as Laneway {result.release} wants it: {done}.\n')
+        completed = tell_story(conn, typer.echo, schema=result.schema, jobs=jobs)
+        typer.echo(f"\n{completed} jobs completed, none lost, none twice.")

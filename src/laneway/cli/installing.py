@@ -1,0 +1,143 @@
+"""What `laneway init` and `laneway migrate` do."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import psycopg
+import typer
+
+from laneway.cli.exits import CommandError, Exit
+from laneway.cli.settings import Settings
+from laneway.database.install import InstallOptions, InstallResult, Patience, install
+from laneway.database.install_errors import (
+    InstallConflictError,
+    InstallError,
+    InstallPermissionError,
+    InstallTimeoutError,
+)
+from laneway.database.review import Review, review
+from laneway.database.script import install_script
+
+__all__ = ["InstallOptions", "Patience", "check", "init", "script", "status", "up"]
+
+_CODES = {
+    InstallConflictError: Exit.CONFLICT,
+    InstallPermissionError: Exit.NOT_ALLOWED,
+    InstallTimeoutError: Exit.TIMED_OUT,
+    InstallError: Exit.FAILED,
+}
+
+
+def init(settings: Settings, *, url: str, schema: str, options: InstallOptions, patience: Patience) -> None:
+    with _connected(url) as conn:
+        _tell(settings, install(conn, schema=schema, options=options, patience=patience))
+
+
+def up(settings: Settings, *, url: str, schema: str, patience: Patience) -> None:
+    with _connected(url) as conn:
+        _tell(settings, install(conn, schema=schema, patience=patience))
+
+
+def status(settings: Settings, *, url: str, schema: str) -> None:
+    with _connected(url) as conn:
+        found = review(conn, schema=schema)
+    if settings.json:
+        typer.echo(json.dumps(_status_document(found)))
+        return
+    release = found.stamp.release if found.stamp else "nothing"
+    typer.echo(f'Schema "{schema}" has {release}, this is {found.release}.')
+    for row in found.applied:
+        typer.echo(f"applied  {row.name}  {row.applied_at:%Y-%m-%d %H:%M:%S}  by {row.release}")
+    for migration in found.plan.migrations:
+        typer.echo(f"pending  {migration.name}")
+    for file in found.plan.files:
+        typer.echo(f"to run   functions/{file.name}")
+    for made in found.plan.leftovers:
+        typer.echo(f"to drop  {made}")
+
+
+def check(settings: Settings, *, url: str, schema: str) -> None:
+    with _connected(url) as conn:
+        found = review(conn, schema=schema)
+    findings = found.findings()
+    if settings.json:
+        typer.echo(json.dumps({"schema": schema, "release": found.release, "findings": findings}))
+    else:
+        for finding in findings:
+            typer.echo(finding)
+        if not findings:
+            typer.echo(f'Schema "{schema}" is as Laneway {found.release} wants it.')
+    if findings:
+        typer.echo("Run laneway migrate up.", err=True)
+        raise typer.Exit(Exit.FOUND_SOMETHING)
+
+
+def script(*, url: str, schema: str) -> None:
+    with _connected(url) as conn:
+        typer.echo(install_script(conn, schema=schema), nl=False)
+
+
+@contextmanager
+def _connected(url: str) -> Generator[psycopg.Connection]:
+    """A connection, and every error of the command as one sentence."""
+    try:
+        with _connect(url) as conn:
+            yield conn
+    except InstallError as error:
+        raise CommandError(str(error), code=_CODES[type(error)]) from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise CommandError(
+            f"the server refused: {error.diag.message_primary}. Use a login that may.", code=Exit.NOT_ALLOWED
+        ) from error
+    except psycopg.Error as error:
+        said = error.diag.message_primary or str(error).strip()
+        raise CommandError(f"the server said: {said} ({error.sqlstate or 'no code'}).", code=Exit.FAILED) from error
+
+
+def _connect(url: str) -> psycopg.Connection:
+    try:
+        return psycopg.connect(url, autocommit=True, application_name="laneway migrate")
+    except psycopg.Error as error:
+        # never the URL: it may hold a password
+        said = " ".join(str(error).split())
+        raise CommandError(
+            f"database_url: cannot connect: {said}. Check address, login and password.", code=Exit.NOT_CONNECTED
+        ) from error
+
+
+def _tell(settings: Settings, result: InstallResult) -> None:
+    if settings.json:
+        typer.echo(json.dumps(asdict(result)))
+        return
+    for statement in result.roles:
+        typer.echo(f"ran      {statement}")
+    for kind, names in (
+        ("applied", result.migrations),
+        ("ran", tuple(f"functions/{name}" for name in result.files)),
+        ("dropped", result.dropped),
+        ("mended", result.mended),
+    ):
+        for name in names:
+            typer.echo(f"{kind:8} {name}")
+    for warning in result.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    done = "now as" if result.was_applied else "already as"
+    typer.echo(f'Schema "{result.schema}" is {done} Laneway {result.release} wants it.')
+
+
+def _status_document(found: Review) -> dict[str, object]:
+    return {
+        "schema": found.schema,
+        "release": found.release,
+        "installed_release": found.stamp.release if found.stamp else None,
+        "options": found.stamp.options.to_json() if found.stamp else None,
+        "applied": [
+            {"name": row.name, "release": row.release, "applied_at": row.applied_at.isoformat()}
+            for row in found.applied
+        ],
+        "pending": [migration.name for migration in found.plan.migrations],
+        "files_to_run": [file.name for file in found.plan.files],
+        "to_drop": [str(made) for made in found.plan.leftovers],
+    }

@@ -1,0 +1,1 @@
+"""The door to PostgreSQL: installing the SQL, reading its catalogue, calling its functions."""

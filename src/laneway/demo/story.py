@@ -1,0 +1,81 @@
+"""What happens on the stage, in the order in which it is told."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+import psycopg
+
+from laneway.demo.stage import Claim, Stage, Tenant
+
+__all__ = ["tell_story"]
+
+Tell = Callable[[str], None]
+ANSWERS = ("stale", "accepted", "duplicate", "busy", "refused")
+
+
+def tell_story(conn: psycopg.Connection, tell: Tell, *, schema: str = "laneway", jobs: int = 300) -> int:
+    """Pushes jobs of two tenants through; answers how many were completed."""
+    stage = Stage(conn, schema=schema)
+    stage.ensure_key()
+    acme, globex = stage.tenant("acme", weight=1), stage.tenant("globex", weight=3)
+    stage.define()
+    hero = _enqueue(stage, tell, acme=acme, globex=globex, jobs=jobs)
+    first = stage.claim(32)
+    tell(f"A worker claims 32 jobs: {_shares(first, (acme, globex))}. A turn of globex is worth three of acme.")
+    completed = _serve_hero(stage, tell, first, hero)
+    completed += _drain(stage, tell, (acme, globex))
+    _tell_attempts(stage, tell, acme, hero)
+    tell(f"globex looks for acme's jobs in the table itself: it sees {stage.peek(globex, acme)}.")
+    stage.leave()
+    return completed
+
+
+def _enqueue(stage: Stage, tell: Tell, *, acme: Tenant, globex: Tenant, jobs: int) -> UUID:
+    noisy = stage.enqueue(globex, range(jobs))
+    quiet = stage.enqueue(acme, range(jobs // 3))
+    tell(f"globex enqueues {len(noisy)} jobs, then acme {len(quiet)}: each in one call, one transaction.")
+    tell(f"We follow job {quiet[0]} of acme. It is {stage.state(acme, quiet[0])}.")
+    return quiet[0]
+
+
+def _serve_hero(stage: Stage, tell: Tell, claims: Sequence[Claim], hero: UUID) -> int:
+    """Fails our job once, completes the rest, claims it again and lets the old owner speak too late."""
+    ours = next(claim for claim in claims if claim.job_id == hero)
+    rest = [claim for claim in claims if claim.job_id != hero]
+    completed = stage.complete(rest).count(1)
+    failed = _word(stage.fail(ours, "no mail server"))
+    tell(f"The worker completes {completed} of them in one call, and fails ours: {failed}.")
+    again = stage.claim(32)
+    second = next(claim for claim in again if claim.job_id == hero)
+    tell(f"Ours is ready again and claimed as attempt {second.attempt}.")
+    tell(f"A late word about attempt {ours.attempt} (complete): {_word(stage.complete([ours]))}. It changes nothing.")
+    done = stage.complete(again).count(1)
+    tell(f"Attempt {second.attempt} completes: accepted. Said again after a cut: {_word(stage.complete([second]))}.")
+    return completed + done
+
+
+def _drain(stage: Stage, tell: Tell, tenants: tuple[Tenant, Tenant]) -> int:
+    served: Counter[UUID] = Counter()
+    while claims := stage.claim(32):
+        served.update(claim.tenant_id for claim in claims)
+        stage.complete(claims)
+    told = ", ".join(f"{tenant.slug} {served[tenant.tenant_id]}" for tenant in tenants)
+    tell(f"The rest is served in turns until nothing is left: {told}.")
+    return served.total()
+
+
+def _tell_attempts(stage: Stage, tell: Tell, tenant: Tenant, job: UUID) -> None:
+    tell(f"What is written down about {job}, now {stage.state(tenant, job)}:")
+    for attempt in stage.attempts(tenant, job):
+        reason = f" ({attempt.reason})" if attempt.reason else ""
+        tell(f"  attempt {attempt.attempt}  {attempt.started_at:%H:%M:%S.%f}  {attempt.outcome}{reason}")
+
+
+def _shares(claims: Sequence[Claim], tenants: tuple[Tenant, Tenant]) -> str:
+    counts = Counter(claim.tenant_id for claim in claims)
+    return ", ".join(f"{counts[tenant.tenant_id]} of {tenant.slug}" for tenant in tenants)
+
+
+def _word(answers: Sequence[int]) -> str:
+    return ANSWERS[answers[0]]
