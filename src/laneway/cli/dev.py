@@ -26,7 +26,7 @@ def add_to(app: typer.Typer, settings: Settings) -> None:
         ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing.")] = False,
         jobs: Annotated[int, typer.Option(min=3, max=100_000, help="Jobs that the noisy tenant enqueues.")] = 300,
     ) -> None:
-        """Starts the embedded database, installs the schema, pushes jobs of two tenants through and says what happened."""
+        """Starts the embedded database, installs the schema and pushes jobs of two tenants through."""
         if settings.database_url:
             _show(settings.database_url, jobs=jobs)
             return
