@@ -32,6 +32,21 @@ format: $(STAMP) ## format and mend what a linter can mend
 test: check ## everything that must hold on each change
 	$(BIN)/python -m pytest -n 2
 
+test-all: test models ## before a release: longer histories, every model
+	LANEWAY_LONG=1 $(BIN)/python -m pytest -n 2 tests/machine tests/interleavings
+
+bench: $(STAMP) ## the heart beside the bare loop, in one run; results under bench/results
+	$(BIN)/python bench/run.py
+
+mutants: $(STAMP) ## break the SQL on purpose: every mutant must be killed
+	$(BIN)/python tests/mutants/run.py
+
+models: ## the Promela models, right and wrong; needs spin and gcc
+	$(PYTHON) models/run.py
+
+sql: $(STAMP) ## write the snapshot of the catalogue and the pages made from the SQL
+	$(BIN)/python -m laneway.devserver.snapshot
+
 lock: $(STAMP) ## write requirements-dev.lock anew
 	$(PYTHON) -m venv .venv/lock
 	.venv/lock/bin/python -m pip install --quiet pip-tools

@@ -4,7 +4,7 @@ A full claim finds lanes by itself and says which; from then on the worker share
 look, until a full claim is due: when an answer came home short, when the lanes known have had their turns and others
 wait behind them, and every half second, for lanes that are new. Tenants take turns in ring order, a turn is weight x
 quantum jobs, and what is left of one is carried on, into the next full claim as well: 10 to 1 stays 10 to 1 whatever
-the size of the calls.
+the size of the calls. The quantum grows with the calls and changes between two rounds only.
 
 Slow mode: while some old transaction is open, claimed jobs leave dead entries at the head of their lane and each claim
 walks over all of them. Once a claim shows it (over 10 ms, and five times the usual), lanes are asked for from a floor
@@ -67,17 +67,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What the next call asks for, as parallel arrays."""
+    """What the next call asks for, as parallel arrays with a row per lane."""
 
+    jobs: int
     tenants: Sequence[UUID]
     definitions: Sequence[int]
     quotas: Sequence[int]
+    """Of the tenant: its lanes stand side by side with the same quota, and the lowest ranks of them all are taken."""
     floors: Sequence[datetime | None] | None
     """None outside of slow mode."""
-
-    @property
-    def jobs(self) -> int:
-        return sum(self.quotas)
 
 
 @dataclass(slots=True)
@@ -85,7 +83,8 @@ class _Tenant:
     id: UUID
     weight: int
     lanes: list[Lane]
-    next_lane: int = 0
+    round: int = 0
+    """The last round in which its turn began."""
 
 
 @dataclass(slots=True)
@@ -119,7 +118,10 @@ class Turns:
         self._after: UUID | None = None
         self._left = 0
         self._known: list[_Tenant] = []
+        self._lanes: dict[UUID, list[Lane]] = {}
         self._is_ring = False
+        self._round = 0
+        self._quantum = 1
         self._is_short = True
         self._is_slow = False
         self._full_claim_at = 0.0
@@ -149,26 +151,27 @@ class Turns:
         """Gives the next turns to the lanes known: fewer jobs than asked for when the rest waits behind them."""
         if jobs < 1:
             raise ValueError(f"jobs: {jobs} is out of range; ask for 1 or more")
-        quotas: dict[Lane, int] = {}
-        quantum = quantum_of(jobs)
-        rest = self._give_full_rounds(jobs, quantum, quotas) if self._is_ring else jobs
+        quotas: dict[UUID, int] = {}
+        rest = self._give_full_rounds(jobs, quotas) if self._is_ring else jobs
         while rest > 0 and self._known:
-            rest -= self._give_next(rest, quantum, quotas)
+            rest -= self._give_next(rest, jobs, quotas)
+        lanes = [lane for tenant in quotas for lane in self._lanes[tenant]]
         return Share(
-            tenants=[lane.tenant for lane in quotas],
-            definitions=[lane.definition for lane in quotas],
-            quotas=list(quotas.values()),
-            floors=[self._ranks.get(lane) for lane in quotas] if self._is_slow else None,
+            jobs=jobs - rest,
+            tenants=[lane.tenant for lane in lanes],
+            definitions=[lane.definition for lane in lanes],
+            quotas=[quotas[lane.tenant] for lane in lanes],
+            floors=[self._ranks.get(lane) for lane in lanes] if self._is_slow else None,
         )
 
     def took(self, share: Share, jobs: Iterable[Taken], *, now: float, seconds: float) -> None:
         """Learns from the answer to a share, which took so many seconds."""
         counts = self._keep_ranks(jobs)
-        asked = [Lane(tenant, definition) for tenant, definition in zip(share.tenants, share.definitions, strict=True)]
-        dry = {lane for lane, quota in zip(asked, share.quotas, strict=True) if counts.get(lane, 0) < quota}
+        quotas = dict(zip(share.tenants, share.quotas, strict=True))
+        dry = {tenant for tenant, quota in quotas.items() if counts.get(tenant, 0) < quota}
         if dry:
             self._is_short = True
-            self._forget(dry)
+            self._known = [tenant for tenant in self._known if tenant.id not in dry]
         elif share.floors is None and self._usual.is_slow(share.jobs, seconds):
             self._is_slow = True
         else:
@@ -186,28 +189,29 @@ class Turns:
         self._after, self._left = found.after, found.left
         self._is_ring = found.is_ring
         # an answer that is not full leaves nothing behind: whatever it found is dry, or held by others
-        self._known = _from_cursor(found) if count == wanted else []
+        self._known = self._in_round(_from_cursor(found)) if count == wanted else []
+        self._lanes = {tenant.id: tenant.lanes for tenant in self._known}
 
     def _has_turns_for(self, jobs: int) -> bool:
         if self._is_ring or len(self._known) >= jobs:
             return bool(self._known)
         return sum(tenant.weight for tenant in self._known) * quantum_of(jobs) >= jobs
 
-    def _give_full_rounds(self, jobs: int, quantum: int, quotas: dict[Lane, int]) -> int:
+    def _give_full_rounds(self, jobs: int, quotas: dict[UUID, int]) -> int:
         """A division of all jobs would flatten weights below their sum: whole rounds only, the rest is walked."""
-        round_jobs = sum(tenant.weight for tenant in self._known) * quantum
+        round_jobs = sum(tenant.weight for tenant in self._known) * quantum_of(jobs)
         rounds = jobs // round_jobs if round_jobs else 0
         for tenant in self._known if rounds else ():
-            _spread(tenant, rounds * tenant.weight * quantum, quotas)
+            quotas[tenant.id] = rounds * tenant.weight * quantum_of(jobs)
         return jobs - rounds * round_jobs
 
-    def _give_next(self, rest: int, quantum: int, quotas: dict[Lane, int]) -> int:
+    def _give_next(self, rest: int, jobs: int, quotas: dict[UUID, int]) -> int:
         """Gives to the first in line; a turn that is used up sends its tenant to the end of the ring, or away."""
         tenant = self._known[0]
         if tenant.id != self._after or self._left < 1:
-            self._after, self._left = tenant.id, tenant.weight * quantum
+            self._begin_turn(tenant, jobs)
         given = min(rest, self._left)
-        _spread(tenant, given, quotas)
+        quotas[tenant.id] = quotas.get(tenant.id, 0) + given
         self._left -= given
         if self._left == 0:
             self._known.pop(0)
@@ -215,29 +219,29 @@ class Turns:
                 self._known.append(tenant)
         return given
 
-    def _keep_ranks(self, jobs: Iterable[Taken]) -> dict[Lane, int]:
-        counts: dict[Lane, int] = {}
+    def _begin_turn(self, tenant: _Tenant, jobs: int) -> None:
+        if tenant.round == self._round:
+            self._round += 1
+            self._quantum = quantum_of(jobs)
+        tenant.round = self._round
+        self._after, self._left = tenant.id, tenant.weight * self._quantum
+
+    def _in_round(self, tenants: list[_Tenant]) -> list[_Tenant]:
+        """Tenants that were known stay in their round; one that is new begins the next when its turn comes."""
+        rounds = {tenant.id: tenant.round for tenant in self._known}
+        for tenant in tenants:
+            tenant.round = rounds.get(tenant.id, self._round)
+        return tenants
+
+    def _keep_ranks(self, jobs: Iterable[Taken]) -> dict[UUID, int]:
+        counts: dict[UUID, int] = {}
         for job in jobs:
+            counts[job.tenant] = counts.get(job.tenant, 0) + 1
             lane = Lane(job.tenant, job.definition)
-            counts[lane] = counts.get(lane, 0) + 1
             before = self._ranks.get(lane)
             if before is None or job.rank > before:
                 self._ranks[lane] = job.rank
         return counts
-
-    def _forget(self, dry: set[Lane]) -> None:
-        for tenant in self._known:
-            tenant.lanes = [lane for lane in tenant.lanes if lane not in dry]
-        self._known = [tenant for tenant in self._known if tenant.lanes]
-
-
-def _spread(tenant: _Tenant, jobs: int, quotas: dict[Lane, int]) -> None:
-    """Over the tenant's lanes in turn, going on where the last call stopped."""
-    count = len(tenant.lanes)
-    for place in range(min(jobs, count)):
-        lane = tenant.lanes[(tenant.next_lane + place) % count]
-        quotas[lane] = quotas.get(lane, 0) + (jobs + count - 1 - place) // count
-    tenant.next_lane = (tenant.next_lane + jobs) % count
 
 
 def _from_cursor(found: Found) -> list[_Tenant]:

@@ -46,7 +46,7 @@ def _add_init(app: typer.Typer, settings: Settings) -> None:
         give_up_after: GiveUpAfter = GIVE_UP_AFTER,
     ) -> None:
         """Make the schema, its roles, tables and functions."""
-        from laneway.cli import installing  # noqa: PLC0415 (drivers are loaded when a command needs them)
+        from laneway.cli import installing
 
         installing.init(
             settings,
@@ -66,7 +66,7 @@ def _add_up(migrate: typer.Typer, settings: Settings) -> None:
         give_up_after: GiveUpAfter = GIVE_UP_AFTER,
     ) -> None:
         """Upgrade to this release. Options of the install stay as they were."""
-        from laneway.cli import installing  # noqa: PLC0415 (as above)
+        from laneway.cli import installing
 
         installing.up(
             settings,
@@ -82,7 +82,7 @@ def _add_looks(migrate: typer.Typer, settings: Settings) -> None:
         database_url: DatabaseUrl = None, schema: Schema = "laneway"
     ) -> None:
         """Show what is applied and what is pending."""
-        from laneway.cli import installing  # noqa: PLC0415 (as above)
+        from laneway.cli import installing
 
         installing.status(settings, url=settings.database(database_url), schema=schema)
 
@@ -91,7 +91,7 @@ def _add_looks(migrate: typer.Typer, settings: Settings) -> None:
         database_url: DatabaseUrl = None, schema: Schema = "laneway"
     ) -> None:
         """Print the script that a database administrator can run instead of `migrate up`."""
-        from laneway.cli import installing  # noqa: PLC0415 (as above)
+        from laneway.cli import installing
 
         installing.script(url=settings.database(database_url), schema=schema)
 
@@ -100,6 +100,6 @@ def _add_looks(migrate: typer.Typer, settings: Settings) -> None:
         database_url: DatabaseUrl = None, schema: Schema = "laneway"
     ) -> None:
         """Exit with 8 when something is pending, or is not as Laneway left it."""
-        from laneway.cli import installing  # noqa: PLC0415 (as above)
+        from laneway.cli import installing
 
         installing.check(settings, url=settings.database(database_url), schema=schema)

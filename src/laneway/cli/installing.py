@@ -11,6 +11,7 @@ import typer
 from laneway.cli.exits import CommandError, Exit
 from laneway.cli.settings import Settings
 from laneway.database.install import InstallOptions, InstallResult, Patience, install
+from laneway.database.context_key import first_context_key
 from laneway.database.install_errors import (
     InstallConflictError,
     InstallError,
@@ -32,7 +33,9 @@ _CODES = {
 
 def init(settings: Settings, *, url: str, schema: str, options: InstallOptions, patience: Patience) -> None:
     with _connected(url) as conn:
-        _tell(settings, install(conn, schema=schema, options=options, patience=patience))
+        result = install(conn, schema=schema, options=options, patience=patience)
+        key = first_context_key(conn, schema=schema) if result.was_applied else None
+    _tell(settings, result, context_key=key)
 
 
 def up(settings: Settings, *, url: str, schema: str, patience: Patience) -> None:
@@ -107,9 +110,9 @@ def _connect(url: str) -> psycopg.Connection:
         ) from error
 
 
-def _tell(settings: Settings, result: InstallResult) -> None:
+def _tell(settings: Settings, result: InstallResult, *, context_key: str | None = None) -> None:
     if settings.json:
-        typer.echo(json.dumps(asdict(result)))
+        typer.echo(json.dumps(asdict(result) | ({"context_key": context_key} if context_key else {})))
         return
     for statement in result.roles:
         typer.echo(f"ran      {statement}")
@@ -125,6 +128,8 @@ def _tell(settings: Settings, result: InstallResult) -> None:
         typer.echo(f"warning: {warning}", err=True)
     done = "now as" if result.was_applied else "already as"
     typer.echo(f'Schema "{result.schema}" is {done} Laneway {result.release} wants it.')
+    if context_key:
+        typer.echo(f"The key that signs tenant contexts, shown this once:\nLANEWAY_CONTEXT_KEY={context_key}")
 
 
 def _status_document(found: Review) -> dict[str, object]:

@@ -100,6 +100,8 @@ class Apply:
         self._pin(options)
         if plan.options_changed:
             self._conn.execute(trusted(doorbell_statement(options)))
+        if plan.touches_relations:
+            self._conn.execute(trusted(installer_text("make_partitions.sql")), prepare=False)
         verify_closed_world(self._conn, self._order.files.access)
         self._grant(plan, options)
         self._stamp(state, options)

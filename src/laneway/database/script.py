@@ -116,6 +116,7 @@ class _Script:
         yield from self._migrations(migrations)
         yield from self._functions()
         yield from self._settings()
+        yield installer_text("make_partitions.sql")
         yield f"\n-- access.csv\n{closed_world_block(self.files.access)}"
         yield f"{installer_text('revoke_everything.sql')}{installer_text('enable_row_security.sql')}"
         if not self.options.single_role:

@@ -23,5 +23,7 @@ job_key as (
 ),
 audit as (
     select u.* from audit u
-    where u.target_kind <> 'job' or (u.tenant_id, u.target) in (select d.tenant_id, d.job_id::text from drawn d)
+    where u.target_kind <> 'job'
+        or (u.tenant_id, u.target) in (select d.tenant_id, d.job_id::text from drawn d)
+        or (u.tenant_id, u.after ->> 'job') in (select d.tenant_id, d.job_id::text from drawn d)
 )

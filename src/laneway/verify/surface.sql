@@ -23,13 +23,14 @@ o_attempt as (
     select a.tenant_id, a.job_id, a.def_id, a.queue_id, a.attempt, a.worker_id, a.started_at, a.ended_at,
         case a.outcome when 1 then 'succeeded' when 2 then 'failed' when 3 then 'timeout' when 4 then 'canceled'
             when 5 then 'lost' when 6 then 'released' when 7 then 'snoozed' else 'unknown' end as outcome,
-        case a.final_state when 1 then 'succeeded' when 2 then 'failed' when 3 then 'dead_letter' when 4 then 'canceled'
-            when null then null end as final_state,
-        a.final_state is not null as is_final, a.reason
+        case when a.final_state is not null then
+            case a.final_state when 1 then 'succeeded' when 2 then 'failed' when 3 then 'dead_letter' when 4 then 'canceled'
+                else 'unknown' end
+        end as final_state
     from attempt a
     where a.attempt > 0
     union all
-    select l.tenant_id, l.job_id, l.def_id, l.queue_id, l.attempt, l.worker_id, l.started_at, null, 'running', null, false, null
+    select l.tenant_id, l.job_id, l.def_id, l.queue_id, l.attempt, l.worker_id, l.started_at, null, 'running', null
     from live l
     where l.state = 1
 ),
@@ -38,7 +39,9 @@ o_transition as (
     select a.tenant_id, a.job_id, 'ended' as kind, a.attempt, a.ended_at as at,
         case a.final_state when 1 then 'succeeded' when 2 then 'failed' when 3 then 'dead_letter' when 4 then 'canceled'
             else 'unknown' end as state,
-        a.outcome, a.reason
+        case a.outcome when 1 then 'succeeded' when 2 then 'failed' when 3 then 'timeout' when 4 then 'canceled'
+            when 5 then 'lost' when 6 then 'released' when 7 then 'snoozed' else 'unknown' end as outcome,
+        a.reason
     from attempt a
     where a.final_state is not null or a.attempt = 0
     union all

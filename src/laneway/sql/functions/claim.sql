@@ -69,6 +69,8 @@ begin
         set state = 1,
             attempt = l.attempt + 1,
             worker_id = p_worker,
+            -- a job that has started does not expire any more
+            expires_at = null,
             started_at = clock(),
             until = clock() + least(p_lease, make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds)) + p_grace),
             deadline = clock() + make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds))
@@ -309,6 +311,8 @@ begin
         set state = 1,
             attempt = l.attempt + 1,
             worker_id = p_worker,
+            -- a job that has started does not expire any more
+            expires_at = null,
             started_at = clock(),
             until = clock() + least(p_lease, make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds)) + p_grace),
             deadline = clock() + make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds))

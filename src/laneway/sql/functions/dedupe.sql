@@ -45,9 +45,13 @@ begin
             wrongs[i] := v_met.wrong;
             waits[i] := v_met.waits;
         end if;
-        -- a refused job leaves no idempotency key behind, and one that answers an earlier job hands it over
-        if p_idempotency_keys[i] is not null and holders[i] <> p_ids[i] then
+        -- a refused item leaves no idempotency key behind; where an earlier job answers, the key names that one
+        if p_idempotency_keys[i] is not null and wrongs[i] is not null then
             delete from job_key k
+            where k.tenant_id = p_tenant and k.def_id = p_defs[i] and k.kind = 2 and k.key = p_idempotency_keys[i] and k.job_id = p_ids[i];
+        elsif p_idempotency_keys[i] is not null and holders[i] <> p_ids[i] then
+            update job_key k
+            set job_id = holders[i]
             where k.tenant_id = p_tenant and k.def_id = p_defs[i] and k.kind = 2 and k.key = p_idempotency_keys[i] and k.job_id = p_ids[i];
         end if;
     end loop;
@@ -214,6 +218,37 @@ end
 $$;
 comment on function end_keys(uuid[], uuid[], timestamptz) is 'Frees the dedupe keys of jobs that ended, keeps those whose window runs, and hands over to successors.';
 
+-- The active key for a job that exists already (a successor, a retry): taken where no active job holds it, whatever
+-- window an ended one left. An enqueue of this key that is still open holds its row: then the answer is null, come back.
+create or replace function take_free_key(p_tenant uuid, p_def integer, p_key text, p_job uuid) returns uuid
+language plpgsql volatile
+as $$
+declare
+    v_timeout text := current_setting('lock_timeout');
+    v_count integer;
+begin
+    begin
+        perform set_config('lock_timeout', '5ms', true);
+        insert into job_key (tenant_id, def_id, kind, key, job_id) values (p_tenant, p_def, 0, p_key, p_job)
+        on conflict (tenant_id, def_id, kind, key) do update
+        set job_id = excluded.job_id,
+            until = case when job_key.job_id = excluded.job_id then job_key.until end,
+            is_ended = false
+        where job_key.is_ended;
+        get diagnostics v_count = row_count;
+        perform set_config('lock_timeout', v_timeout, true);
+    exception when lock_not_available then
+        return null;
+    end;
+    if v_count = 1 then
+        return p_job;
+    end if;
+    return (select k.job_id from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 0 and k.key = p_key);
+end
+$$;
+comment on function take_free_key(uuid, integer, text, uuid)
+is 'Gives the active dedupe key to a job where no active job holds it; answers the holder, null when somebody is at it.';
+
 -- promote's part: the successor of a key becomes its active job. Answers false when somebody holds what must be decided.
 create or replace function hand_over_key(p_tenant uuid, p_def integer, p_key text, p_now timestamptz) returns boolean
 language plpgsql volatile
@@ -222,8 +257,6 @@ declare
     v_successor uuid;
     v_twin uuid;
     v_waiting waiting;
-    v_timeout text := current_setting('lock_timeout');
-    v_count integer;
 begin
     select k.job_id into v_successor
     from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
@@ -241,19 +274,9 @@ begin
     if v_waiting.job_id is null then
         return not exists (select from waiting w where w.tenant_id = p_tenant and w.job_id = v_successor);
     end if;
-    begin
-        -- an enqueue of this key that is still open holds its key row: come back later
-        perform set_config('lock_timeout', '5ms', true);
-        insert into job_key (tenant_id, def_id, kind, key, job_id) values (p_tenant, p_def, 0, p_key, v_successor)
-        on conflict (tenant_id, def_id, kind, key) do update
-        set job_id = excluded.job_id, until = null, is_ended = false
-        where job_key.is_ended;
-        get diagnostics v_count = row_count;
-        perform set_config('lock_timeout', v_timeout, true);
-    exception when lock_not_available then
+    if take_free_key(p_tenant, p_def, p_key, v_successor) is distinct from v_successor then
         return false;
-    end;
-    if v_count = 0 then return false; end if;
+    end if;
     delete from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
     delete from waiting w where w.tenant_id = p_tenant and w.job_id = v_successor;
     insert into later (due_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, is_keyed, expires_at,

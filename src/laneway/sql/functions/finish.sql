@@ -83,7 +83,8 @@ begin
     history as (
         insert into attempt (tenant_id, job_id, ready_at, started_at, ended_at, worker_id, attempt, def_id, queue_id, outcome,
             final_state, result)
-        select g.tenant_id, g.job_id, g.ready_at, g.started_at, p_now, p_worker, g.attempt, g.def_id, g.queue_id, 1, 1, g.result
+        select g.tenant_id, g.job_id, g.ready_at, g.started_at, greatest(p_now, g.started_at), p_worker,
+            g.attempt, g.def_id, g.queue_id, 1, 1, g.result
         from gone g
     )
     select array_agg(g.place), array_agg(g.tenant_id) filter (where g.is_keyed), array_agg(g.job_id) filter (where g.is_keyed)
@@ -135,14 +136,15 @@ begin
     return (
         select array_agg(l.tid order by u.place)
         from (
-            select * from unnest(p_tenants, p_jobs, p_attempts, p_answers) with ordinality
-                as u (tenant_id, job_id, attempt, answer, place)
+            -- a job that is named twice is ended once; its second word is a duplicate
+            select u.*, row_number() over (partition by u.tenant_id, u.job_id, u.attempt order by u.answer nulls first, u.place) as nth
+            from unnest(p_tenants, p_jobs, p_attempts, p_answers) with ordinality as u (tenant_id, job_id, attempt, answer, place)
             order by u.tenant_id, u.job_id
         ) u
         left join lateral (
             select l.ctid as tid from live l
             where l.tenant_id = u.tenant_id and l.job_id = u.job_id and l.attempt = u.attempt and l.worker_id = p_worker
-                and l.state + 0 = 1 and u.answer is null
+                and l.state + 0 = 1 and u.answer is null and u.nth = 1
             for update skip locked
         ) l on true
     );
@@ -198,7 +200,7 @@ begin
     history as (
         insert into attempt (tenant_id, job_id, ready_at, started_at, ended_at, worker_id, attempt, def_id, queue_id, outcome, final_state,
             reason, error)
-        select g.tenant_id, g.job_id, g.ready_at, g.started_at, p_now, g.worker_id, g.attempt, g.def_id, g.queue_id, g.outcome,
+        select g.tenant_id, g.job_id, g.ready_at, g.started_at, greatest(p_now, g.started_at), g.worker_id, g.attempt, g.def_id, g.queue_id, g.outcome,
             g.final_state, g.reason, g.error
         from gone g
     ),

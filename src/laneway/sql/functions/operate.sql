@@ -64,16 +64,22 @@ declare
     v_rest uuid[] := p_jobs;
     v_ended uuid[] := '{}';
     v_asked uuid[] := '{}';
+    v_changed uuid[] := '{}';
+    v_part record;
 begin
     perform require_job_list(p_jobs, p_reason);
     for v_try in 1..3 loop
         v_ended := v_ended || end_queued(array_fill(p_tenant, array[cardinality(v_rest)]), v_rest, 4::smallint, 4::smallint,
             coalesce(p_reason, 'canceled by ' || v_actor), v_now);
-        v_asked := v_asked || ask_to_cancel(p_tenant, v_rest);
+        select a.asked, a.changed into v_part from ask_to_cancel(p_tenant, v_rest) a;
+        v_asked := v_asked || v_part.asked;
+        v_changed := v_changed || v_part.changed;
         v_rest := array(select j from unnest(v_rest) j where j <> all (v_ended) and j <> all (v_asked) and is_active(p_tenant, j));
         exit when cardinality(v_rest) = 0;
     end loop;
-    perform write_audit(p_tenant, 'cancel', 'job', j::text, p_reason, null, null) from unnest(v_ended || v_asked) j;
+    perform write_audit(p_tenant, 'cancel', 'job', j::text, p_reason, '{"state": "queued"}', '{"state": "canceled"}') from unnest(v_ended) j;
+    perform write_audit(p_tenant, 'cancel', 'job', j::text, p_reason, '{"state": "running"}',
+        '{"state": "running", "is_cancel_requested": true}') from unnest(v_changed) j;
     return query
     select u.job_id,
         case when u.job_id = any (v_ended) then 'canceled' when u.job_id = any (v_asked) then 'requested' else x.answer end,
@@ -86,22 +92,22 @@ $$;
 comment on function cancel(uuid, uuid[], text, text)
 is 'Cancels queued jobs and asks running ones to stop. Answers per job: canceled, requested, ended, busy or not_found.';
 
-create or replace function ask_to_cancel(p_tenant uuid, p_jobs uuid[]) returns uuid[]
+create or replace function ask_to_cancel(p_tenant uuid, p_jobs uuid[], out asked uuid[], out changed uuid[])
 language plpgsql volatile
 as $$
 declare
     v_rows tid[];
-    v_jobs uuid[];
 begin
-    select array_agg(l.tid), coalesce(array_agg(l.job_id), '{}') into v_rows, v_jobs
+    select array_agg(l.tid) filter (where not l.is_cancel_requested), coalesce(array_agg(l.job_id), '{}'),
+        coalesce(array_agg(l.job_id) filter (where not l.is_cancel_requested), '{}')
+    into v_rows, asked, changed
     from (select distinct u.job_id from unnest(p_jobs) as u (job_id) order by u.job_id) u
     cross join lateral (
-        select l.ctid as tid, l.job_id from live l
+        select l.ctid as tid, l.job_id, l.is_cancel_requested from live l
         where l.tenant_id = p_tenant and l.job_id = u.job_id and l.state + 0 = 1
         for update skip locked
     ) l;
-    update live l set is_cancel_requested = true where l.ctid = any (v_rows) and not l.is_cancel_requested;
-    return v_jobs;
+    update live l set is_cancel_requested = true where l.ctid = any (v_rows);
 end
 $$;
 comment on function ask_to_cancel(uuid, uuid[]) is 'Marks running jobs as to be canceled; their workers learn it with the next extension.';
@@ -115,6 +121,7 @@ declare
     v_now timestamptz := clock();
     v_rest uuid[] := p_jobs;
     v_ended uuid[] := '{}';
+    v_forced uuid[] := '{}';
     v_rows tid[];
     v_jobs uuid[];
 begin
@@ -135,11 +142,14 @@ begin
             perform close_attempts(v_rows, array_fill(4::smallint, array[cardinality(v_rows)]), null, null, null,
                 array_fill(p_reason, array[cardinality(v_rows)]), v_now);
             v_ended := v_ended || v_jobs;
+            v_forced := v_forced || v_jobs;
         end if;
         v_rest := array(select j from unnest(v_rest) j where j <> all (v_ended) and is_active(p_tenant, j));
         exit when cardinality(v_rest) = 0;
     end loop;
-    perform write_audit(p_tenant, 'force_cancel', 'job', j::text, p_reason, null, null) from unnest(v_ended) j;
+    perform write_audit(p_tenant, 'force_cancel', 'job', j::text, p_reason,
+        jsonb_build_object('state', case when j = any (v_forced) then 'running' else 'queued' end), '{"state": "canceled"}')
+    from unnest(v_ended) j;
     return query
     select u.job_id, case when u.job_id = any (v_ended) then 'canceled' else x.answer end,
         case when u.job_id = any (v_ended) then 'canceled' else x.state end
@@ -175,33 +185,42 @@ create or replace function retry_one(p_tenant uuid, p_job uuid, p_reason text, p
 language plpgsql volatile
 as $$
 declare
+    v_held record;
     v_final record;
     v_job job;
     v_queue queue;
     v_attempt integer;
 begin
-    -- the row that carries the end is what two retries meet at
-    select a.attempt, a.def_id, a.final_state into v_final
+    -- the row that carries the end is what two retries meet at; it is read again once it is held
+    select a.attempt, a.def_id into v_held
     from attempt a
     where a.tenant_id = p_tenant and a.job_id = p_job
     order by (a.attempt = 0) desc, a.attempt desc
     limit 1
     for update skip locked;
-    if v_final.attempt is null or is_active(p_tenant, p_job) then
-        state := state_of(p_tenant, p_job);
-        answer := case when state is null then 'not_found' when state in ('queued', 'running') then 'active' else 'busy' end;
+    select a.attempt, a.def_id, a.final_state into v_final
+    from attempt a
+    where a.tenant_id = p_tenant and a.job_id = p_job
+    order by (a.attempt = 0) desc, a.attempt desc
+    limit 1;
+    state := state_of(p_tenant, p_job);
+    if state is null then
+        answer := 'not_found';
         return;
-    end if;
-    state := state_word(v_final.final_state);
-    if v_final.final_state = 1 then
+    elsif state in ('queued', 'running') then
+        answer := 'active';
+        return;
+    elsif v_held.attempt is distinct from v_final.attempt then
+        answer := 'busy';
+        return;
+    elsif v_final.final_state = 1 then
         answer := 'succeeded';
         return;
     end if;
     select j.* into v_job from job j where j.tenant_id = p_tenant and j.def_id = v_final.def_id and j.id = p_job;
     select q.* into v_queue from queue q where q.queue_id = v_job.queue_id;
     if v_job.dedupe_key is not null then
-        active_twin := (take_keys(p_tenant, 0::smallint, array[p_job], array[v_job.def_id], array[null::smallint], array[v_job.dedupe_key],
-            null, p_now))[1];
+        active_twin := take_free_key(p_tenant, v_job.def_id, v_job.dedupe_key, p_job);
         if active_twin is distinct from p_job then
             answer := case when active_twin is null then 'busy' else 'conflict' end;
             return;

@@ -14,18 +14,29 @@ end
 $$;
 comment on function require_pause(text, timestamptz, timestamptz) is 'Refuses a pause without a reason or with an end in the past.';
 
+create or replace function pause_words(p_at timestamptz, p_until timestamptz, p_by text, p_reason text) returns jsonb
+language sql immutable parallel safe
+as $$
+    select case when p_at is not null then
+        jsonb_build_object('paused_at', p_at, 'paused_until', p_until, 'paused_by', p_by, 'paused_reason', p_reason) end
+$$;
+comment on function pause_words(timestamptz, timestamptz, text, text) is 'A pause for the audit; null: not paused.';
+
 create or replace function pause_queue(p_queue text, p_reason text, p_until timestamptz default null) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
+    v_before jsonb;
     v_now timestamptz := clock();
     v_queue_id integer := queue_id_of(p_queue);
 begin
     perform require_pause(p_reason, p_until, v_now);
+    v_before := (select pause_words(q.paused_at, q.paused_until, q.paused_by, q.paused_reason) from queue q where q.queue_id = v_queue_id);
     update queue q
     set paused_at = v_now, paused_until = p_until, paused_by = current_actor(), paused_reason = p_reason
     where q.queue_id = v_queue_id;
-    perform write_audit(system_tenant(), 'pause', 'queue', p_queue, p_reason, null, jsonb_build_object('until', p_until));
+    perform write_audit(system_tenant(), 'pause', 'queue', p_queue, p_reason, v_before,
+        pause_words(v_now, p_until, current_actor(), p_reason));
 end
 $$;
 comment on function pause_queue(text, text, timestamptz) is 'Super-admin: nothing of this queue is claimed any more.';
@@ -34,12 +45,14 @@ create or replace function resume_queue(p_queue text, p_reason text default null
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
+    v_before jsonb;
     v_queue_id integer := queue_id_of(p_queue);
 begin
+    v_before := (select pause_words(q.paused_at, q.paused_until, q.paused_by, q.paused_reason) from queue q where q.queue_id = v_queue_id);
     update queue q
     set paused_at = null, paused_until = null, paused_by = null, paused_reason = null
     where q.queue_id = v_queue_id;
-    perform write_audit(system_tenant(), 'resume', 'queue', p_queue, p_reason, null, null);
+    perform write_audit(system_tenant(), 'resume', 'queue', p_queue, p_reason, v_before, null);
     perform ring(array[v_queue_id]);
 end
 $$;
@@ -49,14 +62,17 @@ create or replace function pause_definition(p_definition text, p_reason text, p_
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
+    v_before jsonb;
     v_now timestamptz := clock();
     v_def_id integer := def_id_of(p_definition);
 begin
     perform require_pause(p_reason, p_until, v_now);
+    v_before := (select pause_words(d.paused_at, d.paused_until, d.paused_by, d.paused_reason) from definition d where d.def_id = v_def_id);
     update definition d
     set paused_at = v_now, paused_until = p_until, paused_by = current_actor(), paused_reason = p_reason
     where d.def_id = v_def_id;
-    perform write_audit(system_tenant(), 'pause', 'definition', p_definition, p_reason, null, jsonb_build_object('until', p_until));
+    perform write_audit(system_tenant(), 'pause', 'definition', p_definition, p_reason, v_before,
+        pause_words(v_now, p_until, current_actor(), p_reason));
 end
 $$;
 comment on function pause_definition(text, text, timestamptz) is 'Super-admin: no job of this definition is claimed any more.';
@@ -65,12 +81,14 @@ create or replace function resume_definition(p_definition text, p_reason text de
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
+    v_before jsonb;
     v_def_id integer := def_id_of(p_definition);
 begin
+    v_before := (select pause_words(d.paused_at, d.paused_until, d.paused_by, d.paused_reason) from definition d where d.def_id = v_def_id);
     update definition d
     set paused_at = null, paused_until = null, paused_by = null, paused_reason = null
     where d.def_id = v_def_id;
-    perform write_audit(system_tenant(), 'resume', 'definition', p_definition, p_reason, null, null);
+    perform write_audit(system_tenant(), 'resume', 'definition', p_definition, p_reason, v_before, null);
     perform ring(array(select d.queue_id from definition d where d.def_id = v_def_id));
 end
 $$;
@@ -80,16 +98,20 @@ create or replace function pause_tenant(p_tenant uuid, p_reason text, p_until ti
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
+    v_before jsonb;
     v_now timestamptz := clock();
 begin
     perform require_pause(p_reason, p_until, v_now);
+    v_before := (select pause_words(c.paused_at, c.paused_until, c.paused_by, c.paused_reason)
+        from tenant_control c where c.tenant_id = p_tenant);
     update tenant_control c
     set paused_at = v_now, paused_until = p_until, paused_by = current_actor(), paused_reason = p_reason
     where c.tenant_id = p_tenant;
     if not found then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
     end if;
-    perform write_audit(p_tenant, 'pause', 'tenant', p_tenant::text, p_reason, null, jsonb_build_object('until', p_until));
+    perform write_audit(p_tenant, 'pause', 'tenant', p_tenant::text, p_reason, v_before,
+        pause_words(v_now, p_until, current_actor(), p_reason));
 end
 $$;
 comment on function pause_tenant(uuid, text, timestamptz) is 'Super-admin: no job of this tenant is claimed any more; it may still enqueue.';
@@ -97,14 +119,18 @@ comment on function pause_tenant(uuid, text, timestamptz) is 'Super-admin: no jo
 create or replace function resume_tenant(p_tenant uuid, p_reason text default null) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
+declare
+    v_before jsonb;
 begin
+    v_before := (select pause_words(c.paused_at, c.paused_until, c.paused_by, c.paused_reason)
+        from tenant_control c where c.tenant_id = p_tenant);
     update tenant_control c
     set paused_at = null, paused_until = null, paused_by = null, paused_reason = null
     where c.tenant_id = p_tenant;
     if not found then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
     end if;
-    perform write_audit(p_tenant, 'resume', 'tenant', p_tenant::text, p_reason, null, null);
+    perform write_audit(p_tenant, 'resume', 'tenant', p_tenant::text, p_reason, v_before, null);
     perform ring_for(p_tenant);
 end
 $$;
@@ -117,18 +143,22 @@ create or replace function pause_lane(
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
+    v_before jsonb;
     v_actor text := require_tenant('a', p_tenant, p_token);
     v_now timestamptz := clock();
     v_def_id integer := case when p_definition is null then 0 else def_id_of(p_definition) end;
 begin
     perform require_pause(p_reason, p_until, v_now);
+    v_before := (select pause_words(p.paused_at, p.paused_until, p.paused_by, p.paused_reason)
+        from tenant_pair p where p.tenant_id = p_tenant and p.def_id = v_def_id);
     insert into tenant_pair as p (tenant_id, def_id, paused_at, paused_until, paused_by, paused_reason)
     values (p_tenant, v_def_id, v_now, p_until, v_actor, p_reason)
     on conflict (tenant_id, def_id) do update
     set paused_at = excluded.paused_at, paused_until = excluded.paused_until, paused_by = excluded.paused_by,
         paused_reason = excluded.paused_reason;
     update tenant_control c set has_pairs = true where c.tenant_id = p_tenant and not c.has_pairs;
-    perform write_audit(p_tenant, 'pause', 'lane', coalesce(p_definition, '*'), p_reason, null, jsonb_build_object('until', p_until));
+    perform write_audit(p_tenant, 'pause', 'lane', coalesce(p_definition, '*'), p_reason, v_before,
+        pause_words(v_now, p_until, current_actor(), p_reason));
 end
 $$;
 comment on function pause_lane(uuid, text, text, timestamptz, text)
@@ -138,11 +168,14 @@ create or replace function resume_lane(p_tenant uuid, p_definition text, p_reaso
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
+    v_before jsonb;
     v_actor text := require_tenant('a', p_tenant, p_token);
     v_def_id integer := case when p_definition is null then 0 else def_id_of(p_definition) end;
 begin
+    v_before := (select pause_words(p.paused_at, p.paused_until, p.paused_by, p.paused_reason)
+        from tenant_pair p where p.tenant_id = p_tenant and p.def_id = v_def_id);
     delete from tenant_pair p where p.tenant_id = p_tenant and p.def_id = v_def_id;
-    perform write_audit(p_tenant, 'resume', 'lane', coalesce(p_definition, '*'), p_reason, null, null);
+    perform write_audit(p_tenant, 'resume', 'lane', coalesce(p_definition, '*'), p_reason, v_before, null);
     perform ring_for(p_tenant);
 end
 $$;

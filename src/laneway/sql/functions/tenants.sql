@@ -70,7 +70,8 @@ begin
     if not found then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
     end if;
-    perform write_audit(p_tenant, 'suspend', 'tenant', p_tenant::text, p_reason, null, null);
+    perform write_audit(p_tenant, 'suspend', 'tenant', p_tenant::text, p_reason, '{"is_suspended": false}',
+        '{"is_suspended": true}');
 end
 $$;
 comment on function suspend_tenant(uuid, text) is 'Super-admin: nothing of this tenant is enqueued or claimed any more; what runs goes on.';
@@ -85,7 +86,8 @@ begin
     if not found then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
     end if;
-    perform write_audit(p_tenant, 'unsuspend', 'tenant', p_tenant::text, p_reason, null, null);
+    perform write_audit(p_tenant, 'unsuspend', 'tenant', p_tenant::text, p_reason, '{"is_suspended": true}',
+        '{"is_suspended": false}');
     perform ring_for(p_tenant);
 end
 $$;

@@ -1,0 +1,23 @@
+"""The first key that signs tenant contexts: made by an install that has none, answered once."""
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import scalar_row
+
+from laneway.database.names import Names
+
+__all__ = ["first_context_key"]
+
+FIRST = "k1"
+
+
+def first_context_key(conn: psycopg.Connection, *, schema: str) -> str | None:
+    """`kid:base64` of a new key, or None where a key exists. For whoever installed: no group may read keys."""
+    inside, owner = sql.Identifier(schema), Names(schema).owner
+    with conn.transaction(), conn.cursor(row_factory=scalar_row) as cursor:
+        if cursor.execute("select 1 from pg_roles where rolname = %s", [owner]).fetchone():
+            cursor.execute(sql.SQL("set local role {}").format(sql.Identifier(owner)))
+        query = sql.SQL("select 1 from {}.context_key limit 1").format(inside)
+        if cursor.execute(query).fetchone():
+            return None
+        return str(cursor.execute(sql.SQL("select {}.add_context_key(%s)").format(inside), [FIRST]).fetchone())

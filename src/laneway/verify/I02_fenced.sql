@@ -1,0 +1,17 @@
+-- I2 fenced: every attempt has one owner, a registered worker, and only the newest attempt of a job is open. That no word of a superseded owner was accepted is judged from the ledgers of workers, outside.
+select a.tenant_id, a.job_id, a.attempt, a.worker_id,
+    case
+        when a.worker_id is null then 'has no owner'
+        when w.worker_id is null then 'its owner never registered'
+        when a.started_at < w.registered_at then 'began before its owner registered'
+        else 'is open, and not the newest'
+    end as wrong
+from (
+    select a.*, max(a.attempt) over (partition by a.tenant_id, a.job_id) as newest
+    from o_attempt a
+) a
+left join worker w on w.worker_id = a.worker_id
+where a.worker_id is null
+    or w.worker_id is null
+    or a.started_at < w.registered_at
+    or (a.ended_at is null and a.attempt < a.newest)

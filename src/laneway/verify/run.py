@@ -1,0 +1,100 @@
+"""Runs the invariants: all in one snapshot, reading only, on any connection that may read the tables."""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import LiteralString
+
+import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+from psycopg.rows import dict_row
+
+from laneway.verify.invariants import Invariant, invariants, packaged
+
+__all__ = ["MOST_ROWS", "Violation", "verify"]
+
+MOST_ROWS = 100
+"""Rows that one invariant reports; more of them say nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """An invariant that does not hold, and rows that break it, `MOST_ROWS` at most."""
+
+    invariant: str
+    title: str
+    rows: tuple[Mapping[str, object], ...]
+
+
+def verify(conn: psycopg.Connection, *, schema: str = "laneway", sample: int | None = None) -> list[Violation]:
+    """The invariants that do not hold, none when all is well.
+
+    In one snapshot of its own, or, where the caller is in a transaction, in that one. With `sample`, so many jobs of
+    those that ended and of those that did not are looked at, with the twins of their dedupe keys, instead of all.
+    """
+    if sample is not None and sample < 1:
+        raise ValueError(f"sample: {sample} jobs are none to look at; give 1 or more, or leave it out to look at all")
+    with _reading(conn, schema):
+        drawn = None if sample is None else _draw(conn, sample)
+        return [found for invariant in invariants() if (found := _check(conn, invariant, drawn)) is not None]
+
+
+@contextmanager
+def _reading(conn: psycopg.Connection, schema: str) -> Generator[None]:
+    """Ends in a rollback: nothing was written, and a caller's transaction gets back its search path."""
+    is_ours = conn.info.transaction_status == TransactionStatus.IDLE
+    with conn.transaction():
+        if is_ours:
+            conn.execute("set transaction isolation level repeatable read read only")
+        # what is ours comes first, and nobody's temporary table before it
+        conn.execute(sql.SQL("set local search_path to {}, pg_temp").format(sql.Identifier(schema)))
+        yield
+        raise psycopg.Rollback
+
+
+def _check(
+    conn: psycopg.Connection, invariant: Invariant, drawn: Mapping[str, Sequence[object]] | None
+) -> Violation | None:
+    query = _whole(invariant) if drawn is None else _sampled(invariant)
+    with conn.cursor(row_factory=dict_row) as cursor:
+        rows = cursor.execute(query, drawn).fetchall()
+    return Violation(invariant.number, invariant.title, tuple(rows)) if rows else None
+
+
+@cache
+def _whole(invariant: Invariant) -> LiteralString:
+    return _query(packaged("surface.sql"), invariant)
+
+
+@cache
+def _sampled(invariant: Invariant) -> LiteralString:
+    # a literal percent sign would be taken for a parameter
+    return _query(packaged("sample.sql") + ",\n" + packaged("surface.sql").replace("%", "%%"), invariant, percent="%%")
+
+
+def _query(relations: LiteralString, invariant: Invariant, *, percent: LiteralString = "%") -> LiteralString:
+    query = invariant.query.replace("%", percent)
+    return f"with\n{relations}\nselect * from (\n{query}\n) violation limit {MOST_ROWS}"
+
+
+def _draw(conn: psycopg.Connection, most: int) -> Mapping[str, Sequence[object]]:
+    shares = {table: _share(conn, table, most) for table in ("job", "live", "later", "waiting")}
+    rows = conn.execute(packaged("draw.sql"), {**shares, "most": most}).fetchall()
+    return {
+        "tenants": [tenant for tenant, _, _ in rows],
+        "definitions": [definition for _, definition, _ in rows],
+        "jobs": [job for _, _, job in rows],
+    }
+
+
+def _share(conn: psycopg.Connection, table: str, most: int) -> float:
+    """Percent of a table's pages that hold so many rows: every page holds one at least."""
+    row = conn.execute(
+        "select sum(pg_relation_size(p.relid)) / current_setting('block_size')::integer"
+        " from pg_partition_tree(%s::regclass) p where p.isleaf",
+        [table],
+    ).fetchone()
+    pages = float(row[0] or 0) if row is not None else 0.0
+    return 100.0 if pages <= most else 100.0 * most / pages
