@@ -245,7 +245,7 @@ class Turns:
 
 
 def _from_cursor(found: Found) -> list[_Tenant]:
-    """The tenants in the order of their next turns, behind the last one served; each once, however often it was seen."""
+    """The tenants in the order of their next turns, behind the last one served; each once, if seen twice."""
     tenants = _by_tenant(found)
     last = max((place for place, tenant in enumerate(tenants) if tenant.id == found.after), default=-1)
     start = last if last >= 0 and found.left > 0 else last + 1

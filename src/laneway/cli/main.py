@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from laneway.cli import database, dev
+from laneway.cli import database, dev, verify
 from laneway.cli.exits import CommandError, Exit
 from laneway.cli.settings import Settings
 
@@ -51,4 +51,5 @@ def build(settings: Settings) -> typer.Typer:
 
     database.add_to(app, settings)
     dev.add_to(app, settings)
+    verify.add_to(app, settings)
     return app

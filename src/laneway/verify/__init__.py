@@ -1,4 +1,4 @@
-"""The invariants of Laneway as queries: each answers the rows that break it. `laneway verify` and the tests run them."""
+"""The invariants as queries that answer the rows which break them. `laneway verify` and the tests run them."""
 
 from laneway.verify.run import Violation, verify
 

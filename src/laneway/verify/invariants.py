@@ -13,7 +13,7 @@ _HEADER = re.compile(r"-- (?P<number>I\d+) (?P<name>[a-z_]+): (?P<title>.+)")
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """One file: `number` is how people call it, `title` what always holds, `query` what answers the rows that break it."""
+    """One file: `number` is what people call it, `title` what always holds, `query` answers the rows that break it."""
 
     number: str
     name: str

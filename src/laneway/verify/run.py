@@ -43,15 +43,21 @@ def verify(conn: psycopg.Connection, *, schema: str = "laneway", sample: int | N
 
 @contextmanager
 def _reading(conn: psycopg.Connection, schema: str) -> Generator[None]:
-    """Ends in a rollback: nothing was written, and a caller's transaction gets back its search path."""
+    """One snapshot where the transaction is ours; a caller's is left as it was found, its search path included."""
     is_ours = conn.info.transaction_status == TransactionStatus.IDLE
     with conn.transaction():
         if is_ours:
             conn.execute("set transaction isolation level repeatable read read only")
+        before = _search_path(conn)
         # what is ours comes first, and nobody's temporary table before it
         conn.execute(sql.SQL("set local search_path to {}, pg_temp").format(sql.Identifier(schema)))
         yield
-        raise psycopg.Rollback
+        conn.execute("select set_config('search_path', %s, true)", [before])
+
+
+def _search_path(conn: psycopg.Connection) -> str:
+    row = conn.execute("select current_setting('search_path')").fetchone()
+    return "" if row is None else str(row[0])
 
 
 def _check(
@@ -64,19 +70,21 @@ def _check(
 
 
 @cache
-def _whole(invariant: Invariant) -> LiteralString:
+def _whole(invariant: Invariant) -> sql.Composed:
     return _query(packaged("surface.sql"), invariant)
 
 
 @cache
-def _sampled(invariant: Invariant) -> LiteralString:
+def _sampled(invariant: Invariant) -> sql.Composed:
     # a literal percent sign would be taken for a parameter
     return _query(packaged("sample.sql") + ",\n" + packaged("surface.sql").replace("%", "%%"), invariant, percent="%%")
 
 
-def _query(relations: LiteralString, invariant: Invariant, *, percent: LiteralString = "%") -> LiteralString:
+def _query(relations: LiteralString, invariant: Invariant, *, percent: LiteralString = "%") -> sql.Composed:
     query = invariant.query.replace("%", percent)
-    return f"with\n{relations}\nselect * from (\n{query}\n) violation limit {MOST_ROWS}"
+    return sql.SQL("with\n" + relations + "\nselect * from (\n" + query + "\n) violation limit ") + sql.Literal(
+        MOST_ROWS
+    )
 
 
 def _draw(conn: psycopg.Connection, most: int) -> Mapping[str, Sequence[object]]:
@@ -92,8 +100,9 @@ def _draw(conn: psycopg.Connection, most: int) -> Mapping[str, Sequence[object]]
 def _share(conn: psycopg.Connection, table: str, most: int) -> float:
     """Percent of a table's pages that hold so many rows: every page holds one at least."""
     row = conn.execute(
-        "select sum(pg_relation_size(p.relid)) / current_setting('block_size')::integer"
-        " from pg_partition_tree(%s::regclass) p where p.isleaf",
+        "select coalesce((select sum(pg_relation_size(p.relid)) from pg_partition_tree(t.id) p where p.isleaf),"
+        " pg_relation_size(t.id)) / current_setting('block_size')::integer"
+        " from (select %s::regclass as id) t",
         [table],
     ).fetchone()
     pages = float(row[0] or 0) if row is not None else 0.0

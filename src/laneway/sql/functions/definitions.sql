@@ -152,6 +152,7 @@ begin
             perform refuse('malformed', 'p_definitions', v_key, 'A key has 1 to 120 of A-Z a-z 0-9 _ . : / -, beginning with a letter or digit.');
         end if;
         perform require_definition(p_definitions -> v_key, v_key);
+        perform require_definition((p_definitions -> v_key) || d.overrides, v_key) from definition d where d.key = v_key;
         select d.app into v_other from definition d where d.key = v_key and d.app <> p_app;
         if v_other is not null then
             perform refuse('conflict', 'p_definitions', v_key, format('Code base "%s" declares this key: choose another.', v_other));
@@ -252,13 +253,23 @@ declare
     v_now timestamptz := clock();
     v_def_id integer := def_id_of(p_definition);
     v_before jsonb;
+    v_declared jsonb;
+    v_after jsonb;
 begin
     perform require_pause(p_reason, null, v_now);
-    perform require_definition(jsonb_strip_nulls(p_overrides), 'p_overrides');
-    select d.overrides into v_before from definition d where d.def_id = v_def_id for update;
-    update definition d set overrides = jsonb_strip_nulls(v_before || p_overrides) where d.def_id = v_def_id;
+    if jsonb_typeof(p_overrides) is distinct from 'object' then
+        perform refuse('malformed', 'p_overrides', left(p_overrides::text, 80), 'Give an object.');
+    end if;
+    select d.overrides, d.declared into v_before, v_declared from definition d where d.def_id = v_def_id for update;
+    -- a null takes a field back; nulls inside a schema are the schema's own
+    select coalesce(jsonb_object_agg(o.key, o.value), '{}') into v_after
+    from jsonb_each(v_before || p_overrides) o
+    where o.value <> 'null';
+    -- together with what the code says: a kind of backoff and its list may come from two places
+    perform require_definition(v_declared || v_after, 'p_overrides');
+    update definition d set overrides = v_after where d.def_id = v_def_id;
     perform put_definition_in_force(v_def_id, v_now);
-    perform write_audit(system_tenant(), 'override', 'definition', p_definition, p_reason, v_before, jsonb_strip_nulls(v_before || p_overrides));
+    perform write_audit(system_tenant(), 'override', 'definition', p_definition, p_reason, v_before, v_after);
     perform ring(array(select d.queue_id from definition d where d.def_id = v_def_id));
 end
 $$;

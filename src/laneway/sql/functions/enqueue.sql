@@ -47,6 +47,10 @@ begin
             hint := 'Use a flat object of at most 32 texts, keys to 63 and values to 200 characters.';
         when 16 then
             refusal := 'malformed'; field := 'correlation_id'; value := left(p_key, 80); hint := 'Use 1 to 200 characters.';
+        when 20 then
+            refusal := 'malformed'; field := 'trace_id'; value := left(p_key, 80); hint := 'Use 1 to 200 characters.';
+        when 21 then
+            refusal := 'malformed'; field := 'source_ref'; value := left(p_key, 80); hint := 'Use 1 to 500 characters.';
         when 17 then
             refusal := 'out_of_range'; field := 'run_at'; value := p_key; hint := 'Use a time within ten years, or delay_seconds, not both.';
         when 18 then

@@ -41,12 +41,13 @@ begin
                 when not d.is_enabled then 2
                 when v_suspended then 6
                 else coalesce(judge_item(u.payload, u.priority), judge_options(u.delay, u.run_at, u.expires, u.max_attempts, u.timeout,
-                    u.dedupe_key, u.dedupe, u.dedupe_window, u.idempotency_key, u.labels, u.correlation_id, p_now))
+                    u.dedupe_key, u.dedupe, u.dedupe_window, u.idempotency_key, u.labels, u.correlation_id, u.trace_id, u.source_ref, p_now))
             end::smallint as wrong
         from unnest(p_definitions, p_payloads, p_priorities, p_delays, p_run_at, p_expires, p_max_attempts, p_timeouts,
-            p_dedupe_keys, p_dedupe, p_windows, p_idempotency_keys, p_labels, p_correlation_ids) with ordinality
+            p_dedupe_keys, p_dedupe, p_windows, p_idempotency_keys, p_labels, p_correlation_ids, p_trace_ids, p_source_refs)
+            with ordinality
             as u (definition, payload, priority, delay, run_at, expires, max_attempts, timeout, dedupe_key, dedupe, dedupe_window,
-                idempotency_key, labels, correlation_id, place)
+                idempotency_key, labels, correlation_id, trace_id, source_ref, place)
         left join lateral (
             select d.def_id, d.queue_id, d.max_attempts, d.priority, d.is_enabled, q.is_strict, q.ageing_seconds
             from definition d
@@ -119,14 +120,15 @@ begin
     union all
     select u.place::integer, case when u.wrong = 18 then u.holder end, false, r.refusal, r.field, r.value, r.hint
     from unnest(p_definitions, p_payloads, p_priorities, v_holders, v_wrongs, p_delays, p_expires, p_max_attempts, p_timeouts,
-        p_dedupe_keys, p_idempotency_keys, p_dedupe, p_windows, p_labels, p_correlation_ids, p_run_at) with ordinality
+        p_dedupe_keys, p_idempotency_keys, p_dedupe, p_windows, p_labels, p_correlation_ids, p_run_at, p_trace_ids, p_source_refs)
+        with ordinality
         as u (definition, payload, priority, holder, wrong, delay, expires, max_attempts, timeout, dedupe_key, idempotency_key, dedupe,
-            dedupe_window, labels, correlation_id, run_at, place)
+            dedupe_window, labels, correlation_id, run_at, trace_id, source_ref, place)
     cross join lateral explain_refusal(u.wrong, u.definition, u.payload, u.priority, case u.wrong
         when 7 then u.delay::text when 8 then u.expires::text when 9 then u.max_attempts::text when 10 then u.timeout::text
         when 11 then u.dedupe_key when 12 then u.idempotency_key when 13 then u.dedupe when 14 then u.dedupe_window::text
         when 15 then u.labels::text when 16 then u.correlation_id when 17 then u.run_at::text
-        when 18 then u.dedupe_key when 19 then coalesce(u.dedupe_key, u.idempotency_key) end) r
+        when 20 then u.trace_id when 21 then u.source_ref when 18 then u.dedupe_key when 19 then coalesce(u.dedupe_key, u.idempotency_key) end) r
     where u.wrong is not null;
 end
 $$;
@@ -149,7 +151,7 @@ comment on function is_label_set(jsonb) is 'Whether a document is a flat object 
 create or replace function judge_options(
     p_delay double precision, p_run_at timestamptz, p_expires double precision, p_max_attempts integer, p_timeout integer,
     p_dedupe_key text, p_dedupe text, p_window double precision, p_idempotency_key text, p_labels jsonb, p_correlation_id text,
-    p_now timestamptz
+    p_trace_id text, p_source_ref text, p_now timestamptz
 ) returns smallint
 language sql stable
 as $$
@@ -166,7 +168,9 @@ as $$
         when p_window is not null and (p_dedupe_key is null or not p_window between 0 and 31536000) then 14
         when p_labels is not null and not is_label_set(p_labels) then 15
         when not length(p_correlation_id) between 1 and 200 then 16
+        when not length(p_trace_id) between 1 and 200 then 20
+        when not length(p_source_ref) between 1 and 500 then 21
     end::smallint
 $$;
-comment on function judge_options(double precision, timestamptz, double precision, integer, integer, text, text, double precision, text, jsonb, text, timestamptz)
+comment on function judge_options(double precision, timestamptz, double precision, integer, integer, text, text, double precision, text, jsonb, text, text, text, timestamptz)
 is 'What is wrong with the options of an item, as a number of explain_refusal.';

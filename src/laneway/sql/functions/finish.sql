@@ -17,7 +17,7 @@ begin
                     and l.state + 0 = 1),
             (select 2::smallint from attempt a
                 where a.tenant_id = u.tenant_id and a.job_id = u.job_id and a.attempt = u.attempt and a.worker_id = p_worker
-                    and a.outcome = u.outcome),
+                    and a.outcome = u.outcome and a.ended_by is null),
             0::smallint)
         from unnest(p_tenants, p_jobs, p_attempts, p_outcomes, p_answers) with ordinality
             as u (tenant_id, job_id, attempt, outcome, answer, place)
@@ -159,7 +159,7 @@ is 'Locks the running attempts of this worker among the items that have no answe
 -- number itself is never given back.
 create or replace function close_attempts(
     p_rows tid[], p_outcomes smallint[], p_permanent boolean[], p_delays double precision[], p_errors jsonb[], p_reasons text[],
-    p_now timestamptz
+    p_ended_by smallint, p_now timestamptz
 ) returns smallint[]
 language plpgsql volatile
 as $$
@@ -199,9 +199,9 @@ begin
     ),
     history as (
         insert into attempt (tenant_id, job_id, ready_at, started_at, ended_at, worker_id, attempt, def_id, queue_id, outcome, final_state,
-            reason, error)
+            ended_by, reason, error)
         select g.tenant_id, g.job_id, g.ready_at, g.started_at, greatest(p_now, g.started_at), g.worker_id, g.attempt, g.def_id, g.queue_id, g.outcome,
-            g.final_state, g.reason, g.error
+            g.final_state, p_ended_by, g.reason, g.error
         from gone g
     ),
     parked as (
@@ -236,7 +236,7 @@ begin
     return v_finals;
 end
 $$;
-comment on function close_attempts(tid[], smallint[], boolean[], double precision[], jsonb[], text[], timestamptz)
+comment on function close_attempts(tid[], smallint[], boolean[], double precision[], jsonb[], text[], smallint, timestamptz)
 is 'Ends attempts whose rows are locked: the job goes on, or ends as failed, dead_letter or canceled. Answers the final state of each, 0 where it goes on.';
 
 -- Refunds are what max_attempts has grown by since enqueue: what is left of the number counts for the wait.
@@ -271,7 +271,7 @@ begin
         from unnest(p_jobs, p_errors, p_delays, p_reasons) with ordinality as u (job_id, error, delay, reason, place)
         order by u.place);
     v_rows := hold_attempts(p_worker, p_tenants, p_jobs, p_attempts, v_answers);
-    perform close_attempts(v_rows, p_outcomes, p_permanent, p_delays, p_errors, p_reasons, v_now);
+    perform close_attempts(v_rows, p_outcomes, p_permanent, p_delays, p_errors, p_reasons, null, v_now);
     for i in 1..v_count loop
         if v_rows[i] is not null then
             v_answers[i] := 1;

@@ -140,7 +140,7 @@ begin
         ) l;
         if v_rows is not null then
             perform close_attempts(v_rows, array_fill(4::smallint, array[cardinality(v_rows)]), null, null, null,
-                array_fill(p_reason, array[cardinality(v_rows)]), v_now);
+                array_fill(p_reason, array[cardinality(v_rows)]), 2::smallint, v_now);
             v_ended := v_ended || v_jobs;
             v_forced := v_forced || v_jobs;
         end if;

@@ -30,7 +30,7 @@ declare
     v_state text := case p_state when 'completed' then 'succeeded' when 'success' then 'succeeded' when 'dead' then 'dead_letter' else p_state end;
     v_def_id integer := case when p_definition is not null then def_id_of(p_definition) end;
     v_queue_id integer := case when p_queue is not null then queue_id_of(p_queue) end;
-    v_looked integer;
+    v_is_cut boolean;
     v_last uuid;
     v_found uuid[];
 begin
@@ -39,7 +39,7 @@ begin
         perform refuse('malformed', 'p_state', p_state,
             'Use queued, scheduled, retrying, waiting, running, succeeded, failed, dead_letter or canceled.');
     end if;
-    select l.looked, l.last_id, l.page into v_looked, v_last, v_found
+    select l.is_cut, l.last_id, l.page into v_is_cut, v_last, v_found
     from look_for_jobs(p_tenant, v_state, v_def_id, v_queue_id, v_before, p_limit) l;
     return query
     select j.id, d.key, q.name, s.state, s.attempt, s.max_attempts, j.priority, source_word(j.source), coalesce(s.due_at, j.run_at),
@@ -52,7 +52,7 @@ begin
     join definition d on d.def_id = j.def_id
     join queue q on q.queue_id = j.queue_id
     order by f.place;
-    if cardinality(v_found) = p_limit or v_looked >= 1000 then
+    if cardinality(v_found) = p_limit or v_is_cut then
         return query
         select null::uuid, null::text, null::text, null::text, null::integer, null::integer, null::smallint, null::text, null::timestamptz,
             null::timestamptz, null::timestamptz, null::timestamptz, null::uuid, null::text, null::jsonb, null::text,
@@ -65,45 +65,58 @@ comment on function list_jobs(uuid, text, text, text, uuid, integer, text)
 is 'A page of jobs, newest first. When more may follow, the last row has no job and carries next_before for the next page and how far back was looked.';
 
 -- Candidates come from the most selective source that is in order of ids: phase tables for jobs that are not done, the
--- partial index for bad ends, a definition's own jobs, else everything; the rest of the filter is tried on 1000 of them.
+-- partial index for bad ends, a definition's own jobs, else everything. Each source gives 1000 rows at most; where one was
+-- cut, nothing below its last id is looked at, or a page would pass over jobs that the others do not have.
 create or replace function look_for_jobs(
     p_tenant uuid, p_state text, p_def_id integer, p_queue_id integer, p_before uuid, p_limit integer,
-    out looked integer, out last_id uuid, out page uuid[]
+    out is_cut boolean, out last_id uuid, out page uuid[]
 )
 language plpgsql stable
 as $$
 begin
     if p_state in ('queued', 'scheduled', 'retrying', 'waiting', 'running') then
-        with seen as (
-            (select l.job_id, case when l.state = 1 then 'running' else 'ready' end as phase, l.attempt, l.def_id, l.queue_id
-                from live l where l.tenant_id = p_tenant and l.job_id < p_before order by l.tenant_id desc, l.job_id desc limit 1000)
-            union all
-            (select l.job_id, case when l.attempt > 0 then 'retrying' else 'scheduled' end, l.attempt, l.def_id, l.queue_id
-                from later l where l.tenant_id = p_tenant and l.job_id < p_before order by l.tenant_id desc, l.job_id desc limit 1000)
-            union all
-            (select w.job_id, 'waiting', 0, w.def_id, w.queue_id
-                from waiting w where w.tenant_id = p_tenant and w.job_id < p_before order by w.tenant_id desc, w.job_id desc limit 1000)
+        with ready as (
+            select l.job_id, case when l.state = 1 then 'running' else 'ready' end as phase, l.def_id, l.queue_id
+            from live l where l.tenant_id = p_tenant and l.job_id < p_before order by l.tenant_id desc, l.job_id desc limit 1000
         ),
-        newest as (select * from seen s order by s.job_id desc limit 1000)
-        select count(*), (array_agg(n.job_id order by n.job_id))[1],
+        parked as (
+            select l.job_id, case when l.attempt > 0 then 'retrying' else 'scheduled' end as phase, l.def_id, l.queue_id
+            from later l where l.tenant_id = p_tenant and l.job_id < p_before order by l.tenant_id desc, l.job_id desc limit 1000
+        ),
+        blocked as (
+            select w.job_id, 'waiting' as phase, w.def_id, w.queue_id
+            from waiting w where w.tenant_id = p_tenant and w.job_id < p_before order by w.tenant_id desc, w.job_id desc limit 1000
+        ),
+        edge as (
+            select c.last_id
+            from (select (array_agg(r.job_id order by r.job_id))[1] as last_id, count(*) as n from ready r
+                union all select (array_agg(r.job_id order by r.job_id))[1], count(*) from parked r
+                union all select (array_agg(r.job_id order by r.job_id))[1], count(*) from blocked r) c
+            where c.n = 1000
+            order by c.last_id desc
+            limit 1
+        ),
+        seen as (select * from ready union all select * from parked union all select * from blocked)
+        select exists (select from edge), (select e.last_id from edge e),
             coalesce((array_agg(n.job_id order by n.job_id desc) filter (where
                 (p_state = n.phase or (p_state = 'queued' and n.phase <> 'running'))
                 and (p_def_id is null or n.def_id = p_def_id) and (p_queue_id is null or n.queue_id = p_queue_id)))[1:p_limit], '{}')
-        into looked, last_id, page
-        from newest n;
+        into is_cut, last_id, page
+        from seen n
+        where n.job_id >= coalesce((select e.last_id from edge e), '00000000-0000-0000-0000-000000000000');
     elsif p_state in ('failed', 'dead_letter', 'canceled') then
         with newest as (
-            select a.job_id, a.attempt, a.final_state, a.def_id, a.queue_id
+            select a.job_id, a.def_id, a.queue_id
             from attempt a
             where a.tenant_id = p_tenant and a.job_id < p_before and a.final_state > 1
             order by a.tenant_id desc, a.job_id desc
             limit 1000
         )
-        select count(*), (array_agg(n.job_id order by n.job_id))[1],
+        select count(*) = 1000, (array_agg(n.job_id order by n.job_id))[1],
             coalesce((array_agg(distinct n.job_id order by n.job_id desc) filter (where
                 (p_def_id is null or n.def_id = p_def_id) and (p_queue_id is null or n.queue_id = p_queue_id)
                 and state_of(p_tenant, n.job_id) = p_state))[1:p_limit], '{}')
-        into looked, last_id, page
+        into is_cut, last_id, page
         from newest n;
     elsif p_def_id is not null then
         with newest as (
@@ -113,37 +126,52 @@ begin
             order by j.tenant_id desc, j.def_id desc, j.id desc
             limit 1000
         )
-        select count(*), (array_agg(n.job_id order by n.job_id))[1],
+        select count(*) = 1000, (array_agg(n.job_id order by n.job_id))[1],
             coalesce((array_agg(n.job_id order by n.job_id desc) filter (where
                 (p_queue_id is null or n.queue_id = p_queue_id)
                 and (p_state is null or state_of(p_tenant, n.job_id) = p_state)))[1:p_limit], '{}')
-        into looked, last_id, page
+        into is_cut, last_id, page
         from newest n;
     else
-        with seen as (
-            (select l.job_id, l.queue_id from live l where l.tenant_id = p_tenant and l.job_id < p_before
-                order by l.tenant_id desc, l.job_id desc limit 1000)
-            union all
-            (select l.job_id, l.queue_id from later l where l.tenant_id = p_tenant and l.job_id < p_before
-                order by l.tenant_id desc, l.job_id desc limit 1000)
-            union all
-            (select w.job_id, w.queue_id from waiting w where w.tenant_id = p_tenant and w.job_id < p_before
-                order by w.tenant_id desc, w.job_id desc limit 1000)
-            union all
-            (select a.job_id, a.queue_id from attempt a where a.tenant_id = p_tenant and a.job_id < p_before
-                order by a.tenant_id desc, a.job_id desc limit 1000)
+        with ready as (
+            select l.job_id, l.queue_id from live l
+            where l.tenant_id = p_tenant and l.job_id < p_before order by l.tenant_id desc, l.job_id desc limit 1000
         ),
-        newest as (select distinct on (s.job_id) s.* from seen s order by s.job_id desc limit 1000)
-        select count(*), (array_agg(n.job_id order by n.job_id))[1],
+        parked as (
+            select l.job_id, l.queue_id from later l
+            where l.tenant_id = p_tenant and l.job_id < p_before order by l.tenant_id desc, l.job_id desc limit 1000
+        ),
+        blocked as (
+            select w.job_id, w.queue_id from waiting w
+            where w.tenant_id = p_tenant and w.job_id < p_before order by w.tenant_id desc, w.job_id desc limit 1000
+        ),
+        past as (
+            select a.job_id, a.queue_id from attempt a
+            where a.tenant_id = p_tenant and a.job_id < p_before order by a.tenant_id desc, a.job_id desc limit 1000
+        ),
+        edge as (
+            select c.last_id
+            from (select (array_agg(r.job_id order by r.job_id))[1] as last_id, count(*) as n from ready r
+                union all select (array_agg(r.job_id order by r.job_id))[1], count(*) from parked r
+                union all select (array_agg(r.job_id order by r.job_id))[1], count(*) from blocked r
+                union all select (array_agg(r.job_id order by r.job_id))[1], count(*) from past r) c
+            where c.n = 1000
+            order by c.last_id desc
+            limit 1
+        ),
+        seen as (select * from ready union select * from parked union select * from blocked union select * from past)
+        select exists (select from edge), (select e.last_id from edge e),
             coalesce((array_agg(n.job_id order by n.job_id desc) filter (where
                 (p_queue_id is null or n.queue_id = p_queue_id)
                 and (p_state is null or state_of(p_tenant, n.job_id) = p_state)))[1:p_limit], '{}')
-        into looked, last_id, page
-        from newest n;
+        into is_cut, last_id, page
+        from seen n
+        where n.job_id >= coalesce((select e.last_id from edge e), '00000000-0000-0000-0000-000000000000');
     end if;
 end
 $$;
-comment on function look_for_jobs(uuid, text, integer, integer, uuid, integer) is 'Ids of a page of jobs, how many were looked at and the last of them.';
+comment on function look_for_jobs(uuid, text, integer, integer, uuid, integer)
+is 'Ids of a page of jobs, whether the look was cut short, and the last id looked at.';
 
 -- Where a job stands, in one snapshot: its phase table wins over its history, row number 0 over the other attempts.
 create or replace function phase_of(

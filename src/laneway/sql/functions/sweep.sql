@@ -73,7 +73,7 @@ begin
         null,
         array(select case when u.outcome = 5 then 'lease over: its worker was not heard of' else 'deadline over' end
             from unnest(p_outcomes) with ordinality as u (outcome, place) order by u.place),
-        p_now);
+        1::smallint, p_now);
 end
 $$;
 comment on function sweep_rows(tid[], smallint[], timestamptz) is 'Ends leases whose rows the sweep has locked.';

@@ -12,6 +12,7 @@ create table attempt (
     queue_id integer not null,
     outcome smallint not null,
     final_state smallint,
+    ended_by smallint,
     reason text,
     error jsonb,
     result jsonb,
@@ -31,6 +32,7 @@ comment on column attempt.def_id is 'The definition of the job.';
 comment on column attempt.queue_id is 'The queue of the job.';
 comment on column attempt.outcome is '1 succeeded, 2 failed, 3 timeout, 4 canceled, 5 lost, 6 released, 7 snoozed.';
 comment on column attempt.final_state is 'State in which it left the job: 1 succeeded, 2 failed, 3 dead_letter, 4 canceled. Null: the job went on.';
+comment on column attempt.ended_by is 'Who ended it: null the worker that owned it, 1 the sweep, 2 an operator.';
 comment on column attempt.reason is 'Why it ended so, for people.';
 comment on column attempt.error is 'What the handler reported.';
 comment on column attempt.result is 'What the handler returned.';

@@ -1,0 +1,36 @@
+"""A connection of a command, and what the server says against it as one sentence."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import psycopg
+
+from laneway.cli.exits import CommandError, Exit
+
+__all__ = ["connected"]
+
+
+@contextmanager
+def connected(url: str, *, application_name: str) -> Generator[psycopg.Connection]:
+    """Open while the command works; every error of the database ends the command with its exit code."""
+    try:
+        with _connect(url, application_name) as conn:
+            yield conn
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise CommandError(
+            f"the server refused: {error.diag.message_primary}. Use a login that may.", code=Exit.NOT_ALLOWED
+        ) from error
+    except psycopg.Error as error:
+        said = error.diag.message_primary or str(error).strip()
+        raise CommandError(f"the server said: {said} ({error.sqlstate or 'no code'}).", code=Exit.FAILED) from error
+
+
+def _connect(url: str, application_name: str) -> psycopg.Connection:
+    try:
+        return psycopg.connect(url, autocommit=True, application_name=application_name)
+    except psycopg.Error as error:
+        # never the URL: it may hold a password
+        said = " ".join(str(error).split())
+        raise CommandError(
+            f"database_url: cannot connect: {said}. Check address, login and password.", code=Exit.NOT_CONNECTED
+        ) from error
