@@ -1,10 +1,10 @@
 """Whose turn it is among the lanes a worker knows: what `finish_and_claim` is asked for between two full claims.
 
 A full claim finds lanes by itself and says which; from then on the worker shares them out by weight without another
-look, until a full claim is due: when an answer came home short, when the lanes known have had their turns and others
-wait behind them, and every half second, for lanes that are new. Tenants take turns in ring order, a turn is weight x
-quantum jobs, and what is left of one is carried on, into the next full claim as well: 10 to 1 stays 10 to 1 whatever
-the size of the calls. The quantum grows with the calls and changes between two rounds only.
+look, until a full claim is due: when all lanes are known and an answer came home short, when the lanes known have had
+their turns and others wait behind them, and every half second, for lanes that are new. Tenants take turns in ring
+order, a turn is weight x quantum jobs, and what is left of one is carried on, into the next full claim as well: 10 to 1
+stays 10 to 1 whatever the size of the calls. The quantum grows with the calls and changes between two rounds only.
 
 Slow mode: while some old transaction is open, claimed jobs leave dead entries at the head of their lane and each claim
 walks over all of them. Once a claim shows it (over 10 ms, and five times the usual), lanes are asked for from a floor
@@ -170,7 +170,8 @@ class Turns:
         quotas = dict(zip(share.tenants, share.quotas, strict=True))
         dry = {tenant for tenant, quota in quotas.items() if counts.get(tenant, 0) < quota}
         if dry:
-            self._is_short = True
+            # of a ring that is known in part each lane gets one turn anyway: the next in line go on
+            self._is_short = self._is_ring or share.floors is not None
             self._known = [tenant for tenant in self._known if tenant.id not in dry]
         elif share.floors is None and self._usual.is_slow(share.jobs, seconds):
             self._is_slow = True

@@ -10,8 +10,8 @@ import typer
 
 from laneway.cli.exits import CommandError, Exit
 from laneway.cli.settings import Settings
-from laneway.database.install import InstallOptions, InstallResult, Patience, install
 from laneway.database.context_key import first_context_key
+from laneway.database.install import InstallOptions, InstallResult, Patience, install
 from laneway.database.install_errors import (
     InstallConflictError,
     InstallError,

@@ -1,4 +1,4 @@
-"""The words of a job's life: states, outcomes, answers, and the situations, verbs and callers of the transition table."""
+"""The words of a job's life: states, outcomes, answers; situations, verbs and callers of the transition table."""
 
 from enum import IntEnum, StrEnum
 
@@ -95,6 +95,7 @@ class Situation(StrEnum):
     SCHEDULED = "scheduled"
     DUE = "scheduled, now due"
     RETRYING = "retrying"
+    SWEPT = "retrying, swept"
     WAITING = "waiting"
     FREED = "waiting, twin ended"
     RUNNING = "running"
@@ -105,6 +106,7 @@ class Situation(StrEnum):
     FAILED = "failed"
     DEAD_LETTER = "dead_letter"
     CANCELED = "canceled"
+    FORCED = "canceled by force"
     CANCELED_UNSTARTED = "canceled while queued"
 
     @property
@@ -121,6 +123,7 @@ STATES = {
     Situation.SCHEDULED: JobState.QUEUED,
     Situation.DUE: JobState.QUEUED,
     Situation.RETRYING: JobState.QUEUED,
+    Situation.SWEPT: JobState.QUEUED,
     Situation.WAITING: JobState.QUEUED,
     Situation.FREED: JobState.QUEUED,
     Situation.RUNNING: JobState.RUNNING,
@@ -131,6 +134,7 @@ STATES = {
     Situation.FAILED: JobState.FAILED,
     Situation.DEAD_LETTER: JobState.DEAD_LETTER,
     Situation.CANCELED: JobState.CANCELED,
+    Situation.FORCED: JobState.CANCELED,
     Situation.CANCELED_UNSTARTED: JobState.CANCELED,
 }
 
@@ -141,7 +145,7 @@ class Kind(StrEnum):
     ENQUEUE = "enqueue"
     CLAIM = "claim"
     OWNER = "owner"
-    PASS = "pass"
+    UPKEEP = "upkeep"
     OPERATOR = "operator"
     SUPER_ADMIN = "super-admin"
 
@@ -187,9 +191,9 @@ class Verb(StrEnum):
 KINDS = (
     {verb: Kind.ENQUEUE for verb in Verb if verb.function == "enqueue"}
     | {verb: Kind.OWNER for verb in Verb if verb.function in {"finish_and_claim", "extend", "complete", "fail"}}
-    | {verb: Kind.OWNER for verb in (Verb.SNOOZE, Verb.CANCEL_ATTEMPT, Verb.RELEASE)}
-    | {verb: Kind.PASS for verb in (Verb.SWEEP, Verb.PROMOTE, Verb.EXPIRE)}
-    | {verb: Kind.OPERATOR for verb in (Verb.CANCEL, Verb.RETRY, Verb.RUN_AGAIN, Verb.RESCHEDULE, Verb.RUN_NOW)}
+    | dict.fromkeys((Verb.SNOOZE, Verb.CANCEL_ATTEMPT, Verb.RELEASE), Kind.OWNER)
+    | dict.fromkeys((Verb.SWEEP, Verb.PROMOTE, Verb.EXPIRE), Kind.UPKEEP)
+    | dict.fromkeys((Verb.CANCEL, Verb.RETRY, Verb.RUN_AGAIN, Verb.RESCHEDULE, Verb.RUN_NOW), Kind.OPERATOR)
     | {Verb.CLAIM: Kind.CLAIM, Verb.FORCE_CANCEL: Kind.SUPER_ADMIN}
 )
 

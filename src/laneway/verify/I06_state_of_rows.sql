@@ -11,6 +11,10 @@ where p.phase = 'unknown'
     or (p.phase = 'running') <> (num_nonnulls(p.worker_id, p.started_at, p.until, p.deadline) = 4)
     or (p.phase <> 'running' and (num_nonnulls(p.worker_id, p.started_at, p.until, p.deadline) > 0 or p.is_cancel_requested))
 union all
+select p.tenant_id, p.job_id, p.phase, p.attempt, null, 'has started, and may still expire'
+from o_place p
+where p.attempt > 0 and p.expires_at is not null
+union all
 select a.tenant_id, a.job_id, a.final_state, a.attempt, a.outcome, 'has an outcome that does not lead to this state'
 from o_attempt a
 where a.ended_at is not null and not case a.outcome

@@ -1,4 +1,4 @@
--- I14 lease: a lease begins with its attempt, never reaches past the deadline and its grace, and no attempt is lost before the shortest lease there is was over.
+-- I14 lease: a lease begins with its attempt, never reaches past the deadline and its grace, and no attempt is lost before the shortest lease there is was over, none timed out by the sweep before its deadline.
 select p.tenant_id, p.job_id, p.attempt, p.started_at, p.until, p.deadline, null::timestamptz as ended_at,
     case
         when p.until <= p.started_at then 'its lease is over before it began'
@@ -18,7 +18,10 @@ where p.phase = 'running' and (
     or p.deadline > p.started_at + make_interval(secs => j.timeout_seconds + 0.001)
 )
 union all
-select a.tenant_id, a.job_id, a.attempt, a.started_at, null, null, a.ended_at, 'was lost while its lease ran'
+select a.tenant_id, a.job_id, a.attempt, a.started_at, null, null, a.ended_at,
+    case a.outcome when 'lost' then 'was lost while its lease ran' else 'was timed out before its deadline' end
 from o_attempt a
 cross join setting s
-where a.outcome = 'lost' and a.ended_at < a.started_at + make_interval(secs => least(5, s.lease_seconds))
+left join o_job j on j.tenant_id = a.tenant_id and j.job_id = a.job_id
+where (a.outcome = 'lost' and a.ended_at < a.started_at + make_interval(secs => least(5, s.lease_seconds)))
+    or (a.outcome = 'timeout' and a.ended_by = 'sweep' and a.ended_at < a.started_at + make_interval(secs => j.timeout_seconds))

@@ -14,9 +14,13 @@ done as (
     from o_attempt a
     where a.final_state = 'canceled' and a.outcome <> 'canceled'
     union all
+    select a.tenant_id, 'job', a.job_id::text, array['force_cancel'], a.started_at
+    from o_attempt a
+    where a.ended_by = 'operator'
+    union all
     select p.tenant_id, 'job', p.job_id::text, array['cancel'], p.started_at
     from o_place p
-    where p.is_cancel_requested
+    where p.phase = 'running' and p.is_cancel_requested
     union all
     select c.tenant_id, 'tenant', c.tenant_id::text, array['pause'], c.paused_at from tenant_control c where c.paused_at is not null
     union all

@@ -9,7 +9,7 @@ from typing import LiteralString
 import psycopg
 from psycopg import sql
 from psycopg.pq import TransactionStatus
-from psycopg.rows import dict_row
+from psycopg.rows import scalar_row
 
 from laneway.verify.invariants import Invariant, invariants, packaged
 
@@ -64,8 +64,7 @@ def _check(
     conn: psycopg.Connection, invariant: Invariant, drawn: Mapping[str, Sequence[object]] | None
 ) -> Violation | None:
     query = _whole(invariant) if drawn is None else _sampled(invariant)
-    with conn.cursor(row_factory=dict_row) as cursor:
-        rows = cursor.execute(query, drawn).fetchall()
+    rows = conn.cursor(row_factory=scalar_row).execute(query, drawn).fetchall()
     return Violation(invariant.number, invariant.title, tuple(rows)) if rows else None
 
 
@@ -82,9 +81,10 @@ def _sampled(invariant: Invariant) -> sql.Composed:
 
 def _query(relations: LiteralString, invariant: Invariant, *, percent: LiteralString = "%") -> sql.Composed:
     query = invariant.query.replace("%", percent)
-    return sql.SQL("with\n" + relations + "\nselect * from (\n" + query + "\n) violation limit ") + sql.Literal(
-        MOST_ROWS
-    )
+    # as JSON: what is broken may hold values that a driver cannot, such as a time without an end
+    return sql.SQL(
+        "with\n" + relations + "\nselect row_to_json(violation) from (\n" + query + "\n) violation limit "
+    ) + sql.Literal(MOST_ROWS)
 
 
 def _draw(conn: psycopg.Connection, most: int) -> Mapping[str, Sequence[object]]:

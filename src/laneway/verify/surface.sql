@@ -6,16 +6,16 @@
 o_place as (
     select l.tenant_id, l.job_id, l.def_id, l.queue_id, 'live' as place,
         case l.state when 0 then 'ready' when 1 then 'running' else 'unknown' end as phase,
-        l.attempt, l.max_attempts, l.releases, l.is_keyed, l.is_cancel_requested,
+        l.attempt, l.max_attempts, l.releases, l.is_keyed, l.expires_at, l.is_cancel_requested,
         l.worker_id, l.started_at, l.until, l.deadline
     from live l
     union all
     select l.tenant_id, l.job_id, l.def_id, l.queue_id, 'later',
-        'parked', l.attempt, l.max_attempts, l.releases, l.is_keyed, false, null, null, null, null
+        'parked', l.attempt, l.max_attempts, l.releases, l.is_keyed, l.expires_at, false, null, null, null, null
     from later l
     union all
     select w.tenant_id, w.job_id, w.def_id, w.queue_id, 'waiting',
-        'waiting', 0, w.max_attempts, 0, w.is_keyed, false, null, null, null, null
+        'waiting', 0, w.max_attempts, 0, w.is_keyed, w.expires_at, false, null, null, null, null
     from waiting w
 ),
 -- attempts, the open ones included; row 0, the word that ends a job without an attempt, is none
@@ -26,11 +26,13 @@ o_attempt as (
         case when a.final_state is not null then
             case a.final_state when 1 then 'succeeded' when 2 then 'failed' when 3 then 'dead_letter' when 4 then 'canceled'
                 else 'unknown' end
-        end as final_state
+        end as final_state,
+        case when a.ended_by is null then 'owner' else case a.ended_by when 1 then 'sweep' when 2 then 'operator' else 'unknown' end
+        end as ended_by
     from attempt a
     where a.attempt > 0
     union all
-    select l.tenant_id, l.job_id, l.def_id, l.queue_id, l.attempt, l.worker_id, l.started_at, null, 'running', null
+    select l.tenant_id, l.job_id, l.def_id, l.queue_id, l.attempt, l.worker_id, l.started_at, null, 'running', null, null
     from live l
     where l.state = 1
 ),

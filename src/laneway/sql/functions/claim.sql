@@ -8,7 +8,7 @@
 -- started_at, until and deadline read the clock in the update itself, after the locks: read before them, the history of
 -- a correct run would show attempts that overlap by the time between. Floors skip dead index entries under a pinned xmin.
 create or replace function take_lanes(
-    p_worker uuid, p_queue_id integer, p_tenants uuid[], p_defs integer[], p_quotas integer[], p_shared_by text,
+    p_worker uuid, p_queue_id integer, p_runnable integer[], p_tenants uuid[], p_defs integer[], p_quotas integer[], p_shared_by text,
     p_floors timestamptz[], p_now timestamptz, p_lease interval, p_grace interval
 ) returns table (
     tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamptz,
@@ -31,14 +31,14 @@ begin
         cross join lateral (
             select from tenant_control t
             where t.tenant_id = u.tenant_id and t.suspended_at is null and not is_held_back(t.paused_at, t.paused_until, p_now)
-                and not (t.has_pairs and exists (
+                and not exists (
                     select from tenant_pair p
                     where p.tenant_id = u.tenant_id and p.def_id in (0, u.def_id)
                         and is_held_back(p.paused_at, p.paused_until, p_now)
-                ))
+                )
             offset 0
         ) t
-        where u.quota > 0
+        where u.quota > 0 and u.def_id = any (p_runnable)
     ),
     -- materialized: run again by a nested loop, the limited scan would take more than the limit
     picked as materialized (
@@ -90,7 +90,7 @@ begin
     ) j;
 end
 $$;
-comment on function take_lanes(uuid, integer, uuid[], integer[], integer[], text, timestamptz[], timestamptz, interval, interval)
+comment on function take_lanes(uuid, integer, integer[], uuid[], integer[], integer[], text, timestamptz[], timestamptz, interval, interval)
 is 'Claims jobs of these lanes for a worker: the one place where an attempt begins in a fair queue.';
 
 create or replace function claim(
@@ -102,11 +102,12 @@ create or replace function claim(
     p_quantum integer default 1,
     p_lease_seconds integer default null,
     p_max_lanes integer default 100,
-    p_look integer default 0
+    p_look integer default 0,
+    p_after_def integer default null
 ) returns table (
     tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamptz,
     timeout_seconds integer, run_at timestamptz, correlation_id text, trace_id text, payload jsonb,
-    next_after uuid, next_left integer, has_more boolean, is_ring boolean, lane_tenants uuid[], lane_defs integer[],
+    next_after uuid, next_left integer, next_def integer, has_more boolean, is_ring boolean, lane_tenants uuid[], lane_defs integer[],
     lane_weights integer[]
 )
 language plpgsql volatile security definer set search_path from current
@@ -118,6 +119,8 @@ declare
     v_wanted integer := p_jobs;
     v_after uuid := coalesce(p_after, c_first);
     v_left integer := coalesce(p_left, 0);
+    v_def integer := p_after_def;
+    v_from integer;
     v_defs integer[];
     v_queue queue;
     v_lease interval;
@@ -144,7 +147,7 @@ begin
     if not is_held_back(v_queue.paused_at, v_queue.paused_until, v_now) and cardinality(v_defs) > 0 then
         if v_queue.is_strict then
             return query
-            select t.*, null::uuid, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+            select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
             from take_strict(p_worker, v_queue.queue_id, v_defs, v_wanted, v_now, v_lease, v_grace) t;
             get diagnostics v_count = row_count;
             v_wanted := v_wanted - v_count;
@@ -153,8 +156,8 @@ begin
                 -- lowest ranks of the lanes that may be served, up to 256 of them
                 select * into v_lanes from next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1, null, null, 2147483647, 0, 1, 256);
                 return query
-                select t.*, null::uuid, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
-                from take_lanes(p_worker, v_queue.queue_id, v_lanes.tenants, v_lanes.defs,
+                select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+                from take_lanes(p_worker, v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs,
                     array_fill(v_wanted, array[cardinality(v_lanes.tenants)]), 'queue', null, v_now, v_lease, v_grace) t;
                 get diagnostics v_count = row_count;
                 v_wanted := v_wanted - v_count;
@@ -163,24 +166,30 @@ begin
             v_wanted := 0;
         end if;
         while v_wanted > 0 loop
-            select * into v_lanes from next_lanes(v_queue.queue_id, v_defs, v_now, v_after,
-                case when v_left > 0 then -1 else 2147483647 end, null, null, greatest(v_wanted, p_look), v_left, p_quantum, p_max_lanes);
+            -- inside a tenant's lanes, at its first, or behind it
+            v_from := coalesce(v_def, case when v_left > 0 then -1 else 2147483647 end);
+            v_def := null;
+            select * into v_lanes from next_lanes(v_queue.queue_id, v_defs, v_now, v_after, v_from, null, null, greatest(v_wanted, p_look), v_left, p_quantum, p_max_lanes);
             v_is_ring := v_lanes.is_end;
             if v_lanes.is_end and v_after <> c_first then
                 select * into v_second from next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1,
-                    v_after, case when v_left > 0 then -1 else 2147483647 end,
+                    v_after, v_from,
                     greatest(v_wanted, p_look) - v_lanes.turns, 0, p_quantum, p_max_lanes);
                 v_is_ring := v_second.is_end;
                 v_lanes.tenants := v_lanes.tenants || v_second.tenants;
                 v_lanes.defs := v_lanes.defs || v_second.defs;
                 v_lanes.weights := v_lanes.weights || v_second.weights;
                 v_lanes.last_tenant := v_second.last_tenant;
+                v_lanes.last_def := v_second.last_def;
             end if;
             if cardinality(v_lanes.tenants) = 0 then
                 -- 256 lanes that nobody may serve must not look like an empty queue: the next claim goes on behind them
                 v_more := not v_is_ring;
-                v_after := case when v_is_ring then v_after else v_lanes.last_tenant end;
-                v_left := 0;
+                if v_more then
+                    v_after := v_lanes.last_tenant;
+                    v_def := v_lanes.last_def;
+                    v_left := 0;
+                end if;
                 exit;
             end if;
             select * into v_share from share_turns(v_lanes.tenants, v_lanes.weights, p_quantum, v_after, v_left, v_wanted, v_is_ring);
@@ -193,8 +202,8 @@ begin
                 v_weights := v_weights || v_lanes.weights;
             end if;
             return query
-            select t.*, null::uuid, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
-            from take_lanes(p_worker, v_queue.queue_id, v_lanes.tenants, v_lanes.defs, v_share.quotas,
+            select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+            from take_lanes(p_worker, v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs, v_share.quotas,
                 case when v_share.is_shared then 'tenant' else 'lane' end, null, v_now, v_lease, v_grace) t;
             get diagnostics v_count = row_count;
             v_wanted := v_wanted - v_count;
@@ -210,11 +219,11 @@ begin
     end if;
     return query
     select null::uuid, null::uuid, null::integer, null::integer, null::integer, null::smallint, null::timestamptz, null::integer,
-        null::timestamptz, null::text, null::text, null::jsonb, v_after, v_left, v_more, v_is_known,
+        null::timestamptz, null::text, null::text, null::jsonb, v_after, v_left, v_def, v_more, v_is_known,
         v_tenants, v_lane_defs, v_weights;
 end
 $$;
-comment on function claim(uuid, text, integer, uuid, integer, integer, integer, integer, integer)
+comment on function claim(uuid, text, integer, uuid, integer, integer, integer, integer, integer, integer)
 is 'Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim, whether more may be there, and the lanes found, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.';
 
 create or replace function require_claim_size(p_jobs integer, p_quantum integer, p_max_lanes integer) returns void
@@ -289,11 +298,11 @@ begin
         cross join lateral (
             select from tenant_control t
             where t.tenant_id = w.tenant_id and t.suspended_at is null and not is_held_back(t.paused_at, t.paused_until, p_now)
-                and not (t.has_pairs and exists (
+                and not exists (
                     select from tenant_pair p
                     where p.tenant_id = w.tenant_id and p.def_id in (0, w.def_id)
                         and is_held_back(p.paused_at, p.paused_until, p_now)
-                ))
+                )
             offset 0
         ) t
         -- locked one by one, in order, until there are enough
@@ -363,7 +372,7 @@ begin
     end if;
     v_defs := array(select d from unnest(p_defs) d where d = any (v_claimer.defs));
     return query
-    select t.* from take_lanes(p_worker, v_queue.queue_id, array_fill(p_tenant, array[cardinality(v_defs)]), v_defs,
+    select t.* from take_lanes(p_worker, v_queue.queue_id, v_defs, array_fill(p_tenant, array[cardinality(v_defs)]), v_defs,
         array_fill(p_jobs, array[cardinality(v_defs)]), 'tenant', null, v_now, v_claimer.lease, v_claimer.grace) t;
 end
 $$;

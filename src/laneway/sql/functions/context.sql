@@ -16,76 +16,76 @@ $$;
 comment on function hmac(bytea, bytea, text) is 'HMAC-SHA256 in lower hex, from the two padded halves of the key: core functions alone.';
 
 -- kid.kind.tenant.scope.limit.actor.mac; kind t is good until a second at most 900 s ahead, kind x in one transaction.
-create or replace function read_token(p_token text, out tenant uuid, out scope text, out actor text)
+-- Answers nulls when there is any doubt. Called for every enqueue: its parts are cut and compared without regular
+-- expressions, and the key comes from the caller's one query.
+create or replace function read_token(
+    p_token text, p_part text[], p_inner_pad bytea, p_outer_pad bytea, out tenant uuid, out scope text, out actor text
+)
 language plpgsql stable parallel safe
 as $$
 declare
-    v_part text[];
-    v_inner bytea;
-    v_outer bytea;
     v_limit bigint;
+    v_second double precision := extract(epoch from now());
 begin
-    if length(p_token) not between 110 and 300 then return; end if;
-    v_part := string_to_array(p_token, '.');
-    if cardinality(v_part) <> 7 then return; end if;
-    select k.inner_pad, k.outer_pad into v_inner, v_outer
-    from context_key k
-    where k.kid = v_part[1] and k.not_before <= now() and (k.not_after is null or k.not_after > now());
-    if v_inner is null then return; end if;
     -- both sides hashed once more: the time of the comparison tells nothing about the right mac
-    if sha256(convert_to(v_part[7], 'UTF8'))
-        <> sha256(convert_to(hmac(v_inner, v_outer, left(p_token, length(p_token) - 1 - length(v_part[7]))), 'UTF8')) then
+    if p_inner_pad is null or sha256(convert_to(p_part[7], 'UTF8'))
+        <> sha256(convert_to(hmac(p_inner_pad, p_outer_pad, left(p_token, length(p_token) - 1 - length(p_part[7]))), 'UTF8'))
+        or not is_made_of(p_part[5], '0123456789', 1, 16) then
         return;
     end if;
-    if not is_made_of(v_part[5], '0123456789', 1, 16) then return; end if;
-    v_limit := v_part[5]::bigint;
-    if v_part[2] = 't' then
-        if v_limit <= extract(epoch from now()) or v_limit > extract(epoch from now()) + 900 then return; end if;
-    elsif v_part[2] = 'x' then
-        if v_limit <> (extract(epoch from now()) * 1000000)::bigint then return; end if;
-    else
-        return;
-    end if;
-    if v_part[4] not in ('r', 'o', 'a')
-        or not is_made_of(v_part[6], 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_-', 1, 80)
-        or not is_made_of(v_part[3], '0123456789abcdef-', 36, 36)
-        or translate(v_part[3], '0123456789abcdef', '') <> '----'
-        or substr(v_part[3], 9, 1) || substr(v_part[3], 14, 1) || substr(v_part[3], 19, 1) || substr(v_part[3], 24, 1) <> '----'
+    v_limit := p_part[5]::bigint;
+    if not ((p_part[2] = 't' and v_limit > v_second and v_limit <= v_second + 900)
+            or (p_part[2] = 'x' and v_limit = (extract(epoch from now()) * 1000000)::bigint))
+        or p_part[4] not in ('r', 'o', 'a')
+        or not is_made_of(p_part[6], 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_-', 1, 80)
+        or length(p_part[3]) <> 36
+        or translate(p_part[3], '0123456789abcdef', '') <> '----'
+        or substr(p_part[3], 9, 1) || substr(p_part[3], 14, 1) || substr(p_part[3], 19, 1) || substr(p_part[3], 24, 1) <> '----'
     then
         return;
     end if;
-    tenant := v_part[3]::uuid;
-    scope := v_part[4];
-    actor := v_part[6];
+    tenant := p_part[3]::uuid;
+    scope := p_part[4];
+    actor := p_part[6];
 end
 $$;
-comment on function read_token(text) is 'What a signed token says, or nulls when there is any doubt about it.';
+comment on function read_token(text, text[], bytea, bytea) is 'What a signed token says, or nulls when there is any doubt about it.';
 
 create or replace function read_context(out tenant uuid, out scope text, out actor text)
 language plpgsql stable parallel safe
 as $$
 declare
     v_token text := current_setting('laneway.ctx', true);
+    v_part text[];
+    v_inner bytea;
+    v_outer bytea;
     v_tenant uuid;
     v_scope text;
+    v_said record;
 begin
-    select l.tenant_id, l.scope into v_tenant, v_scope from tenant_login l where l.login = session_user;
+    if length(v_token) between 110 and 300 then
+        v_part := string_to_array(v_token, '.');
+    end if;
+    select k.inner_pad, k.outer_pad, l.tenant_id, l.scope
+    into v_inner, v_outer, v_tenant, v_scope
+    from (select) one
+    left join context_key k on k.kid = v_part[1] and cardinality(v_part) = 7 and k.not_before <= now()
+        and (k.not_after is null or k.not_after > now())
+    left join tenant_login l on l.login = session_user;
     if v_token is null or v_token = '' then
         tenant := v_tenant;
         scope := v_scope;
         actor := case when v_tenant is not null then 'login:' || left(session_user, 74) end;
         return;
     end if;
-    select t.tenant, t.scope, t.actor into tenant, scope, actor from read_token(v_token) t;
-    if tenant is distinct from coalesce(v_tenant, tenant) then
-        tenant := null;
-        scope := null;
-        actor := null;
+    v_said := read_token(v_token, v_part, v_inner, v_outer);
+    if v_said.tenant is null or v_tenant <> v_said.tenant then
+        return;
     end if;
+    tenant := v_said.tenant;
+    actor := v_said.actor;
     -- a mapped login never gets more than its mapping gives
-    if v_scope is not null and position(scope in 'roa') > position(v_scope in 'roa') then
-        scope := v_scope;
-    end if;
+    scope := case when position(v_said.scope in 'roa') > position(v_scope in 'roa') then v_scope else v_said.scope end;
 end
 $$;
 comment on function read_context() is 'Tenant, scope and actor of the caller: mapping of the login, signed token, or nothing.';
@@ -107,24 +107,23 @@ create or replace function require_tenant(p_scope text, p_tenant uuid, p_token t
 language plpgsql stable
 as $$
 declare
-    v_tenant uuid;
-    v_scope text;
-    v_actor text;
+    v_context record;
+    v_set text;
 begin
     if p_token is not null then
-        perform set_config('laneway.ctx', p_token, true);
+        v_set := set_config('laneway.ctx', p_token, true);
     end if;
-    select c.tenant, c.scope, c.actor into v_tenant, v_scope, v_actor from read_context() c;
-    if v_tenant is null or position(v_scope in 'roa') < position(p_scope in 'roa') then
+    v_context := read_context();
+    if v_context.tenant is null or position(v_context.scope in 'roa') < position(p_scope in 'roa') then
         perform refuse('forbidden', 'context', null, 'Enter a tenant context with the scope this verb needs.');
     end if;
     if p_tenant is null then
         perform refuse('required', 'p_tenant', null, 'Name the tenant of the context.');
     end if;
-    if p_tenant <> v_tenant then
+    if p_tenant <> v_context.tenant then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'Name the tenant of the context.');
     end if;
-    return v_actor;
+    return v_context.actor;
 end
 $$;
 comment on function require_tenant(text, uuid, text) is 'Refuses unless the caller''s context is this tenant with at least this scope; answers the actor.';

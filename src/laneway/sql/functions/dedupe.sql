@@ -11,6 +11,7 @@ language plpgsql volatile
 as $$
 declare
     v_first uuid[];
+    v_leaders bigint[];
     v_met record;
 begin
     holders := p_ids;
@@ -33,10 +34,23 @@ begin
         array(select case when w.holder <> w.id then 0::smallint else w.wrong end
             from unnest(wrongs, holders, p_ids) with ordinality as w (wrong, holder, id, place) order by w.place),
         p_dedupe_keys, p_windows, p_now);
+    -- items of one call with one key meet the twin once: the first of them, and the others are answered with it
+    v_leaders := array(
+        select case when u.is_loser then min(u.place) over (partition by u.def_id, u.key, u.is_loser) end
+        from (
+            select u.place, u.def_id, u.key, u.wrong is null and u.holder = u.id and u.key is not null
+                and u.first is distinct from u.id as is_loser
+            from unnest(p_ids, p_defs, p_dedupe_keys, wrongs, holders, v_first) with ordinality
+                as u (id, def_id, key, wrong, holder, first, place)
+        ) u
+        order by u.place);
     for i in 1..cardinality(p_ids) loop
-        continue when wrongs[i] is not null or holders[i] <> p_ids[i] or p_dedupe_keys[i] is null or v_first[i] = p_ids[i];
+        continue when v_leaders[i] is null;
         if v_first[i] is null then
             wrongs[i] := 19;
+        elsif v_leaders[i] < i then
+            holders[i] := holders[v_leaders[i]];
+            wrongs[i] := case when p_dedupe[i] = 'error' then 18 else wrongs[v_leaders[i]] end;
         else
             select * into v_met
             from meet_twin(p_tenant, p_defs[i], p_dedupe_keys[i], coalesce(p_dedupe[i], 'skip'), p_ids[i], v_first[i],
@@ -115,27 +129,41 @@ create or replace function meet_twin(
 )
 language plpgsql volatile
 as $$
+declare
+    v_until timestamptz := p_now + make_interval(secs => p_window);
+    v_successor uuid;
 begin
     holder := p_twin;
     waits := false;
     if p_policy = 'error' then
         wrong := 18;
-    elsif p_policy = 'skip' or p_is_of_call then
-        -- two items of one call with one key: the first is the job
         return;
-    elsif p_policy = 'replace' then
-        if cardinality(end_queued(array[p_tenant], array[p_twin], 4::smallint, 4::smallint,
-            'replaced by ' || p_new, p_now)) = 1 then
-            insert into job_key (tenant_id, def_id, kind, key, job_id, until)
-            values (p_tenant, p_def, 0, p_key, p_new, p_now + make_interval(secs => p_window))
-            on conflict (tenant_id, def_id, kind, key) do update set job_id = excluded.job_id, until = excluded.until, is_ended = false;
-            holder := p_new;
-        else
-            select s.holder, s.wrong, s.waits into holder, wrong, waits from succeed_twin(p_tenant, p_def, p_key, p_new, p_twin, true, p_now) s;
+    elsif p_policy = 'skip' or p_is_of_call or exists (
+        -- the window of a job that has ended: whatever the policy, there is to be no other before it is over
+        select from job_key k
+        where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 0 and k.key = p_key and k.is_ended
+    ) then
+        return;
+    elsif p_policy = 'requeue' then
+        if not is_held_queued(p_tenant, p_twin) then
+            select s.holder, s.wrong, s.waits into holder, wrong, waits
+            from succeed_twin(p_tenant, p_def, p_key, p_new, p_twin, false, v_until, p_now) s;
         end if;
-    elsif not is_held_queued(p_tenant, p_twin) then
-        select s.holder, s.wrong, s.waits into holder, wrong, waits from succeed_twin(p_tenant, p_def, p_key, p_new, p_twin, false, p_now) s;
+        return;
     end if;
+    if cardinality(end_queued(array[p_tenant], array[p_twin], 4::smallint, 4::smallint, 'replaced by ' || p_new, p_now)) = 0 then
+        select s.holder, s.wrong, s.waits into holder, wrong, waits
+        from succeed_twin(p_tenant, p_def, p_key, p_new, p_twin, true, v_until, p_now) s;
+        return;
+    end if;
+    -- what waited behind the twin is older than this one: it must not run after it
+    select k.job_id into v_successor from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
+    perform end_queued(array[p_tenant], array[v_successor], 4::smallint, 4::smallint, 'replaced by ' || p_new, p_now)
+    where v_successor is not null;
+    insert into job_key (tenant_id, def_id, kind, key, job_id, until)
+    values (p_tenant, p_def, 0, p_key, p_new, v_until)
+    on conflict (tenant_id, def_id, kind, key) do update set job_id = excluded.job_id, until = excluded.until, is_ended = false;
+    holder := p_new;
 end
 $$;
 comment on function meet_twin(uuid, integer, text, text, uuid, uuid, double precision, boolean, timestamptz)
@@ -157,13 +185,13 @@ comment on function is_held_queued(uuid, uuid) is 'Locks a queued job where it s
 
 -- At most one successor waits behind a twin that runs: the first one (requeue), or the last one (replace).
 create or replace function succeed_twin(
-    p_tenant uuid, p_def integer, p_key text, p_new uuid, p_twin uuid, p_takes_place boolean, p_now timestamptz,
+    p_tenant uuid, p_def integer, p_key text, p_new uuid, p_twin uuid, p_takes_place boolean, p_until timestamptz, p_now timestamptz,
     out holder uuid, out wrong smallint, out waits boolean
 )
 language plpgsql volatile
 as $$
 begin
-    insert into job_key (tenant_id, def_id, kind, key, job_id) values (p_tenant, p_def, 1, p_key, p_new) on conflict do nothing;
+    insert into job_key (tenant_id, def_id, kind, key, job_id, until) values (p_tenant, p_def, 1, p_key, p_new, p_until) on conflict do nothing;
     select k.job_id into holder
     from job_key k
     where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
@@ -173,8 +201,8 @@ begin
     end if;
     if holder is not null and cardinality(end_queued(array[p_tenant], array[holder], 4::smallint, 4::smallint,
         'replaced by ' || p_new, p_now)) = 1 then
-        insert into job_key (tenant_id, def_id, kind, key, job_id) values (p_tenant, p_def, 1, p_key, p_new)
-        on conflict (tenant_id, def_id, kind, key) do update set job_id = excluded.job_id;
+        insert into job_key (tenant_id, def_id, kind, key, job_id, until) values (p_tenant, p_def, 1, p_key, p_new, p_until)
+        on conflict (tenant_id, def_id, kind, key) do update set job_id = excluded.job_id, until = excluded.until;
         holder := p_new;
         waits := true;
     else
@@ -184,7 +212,7 @@ begin
     end if;
 end
 $$;
-comment on function succeed_twin(uuid, integer, text, uuid, uuid, boolean, timestamptz) is 'A place behind a running twin.';
+comment on function succeed_twin(uuid, integer, text, uuid, uuid, boolean, timestamptz, timestamptz) is 'A place behind a running twin.';
 
 -- Called by every end of a keyed job, in the statement after the one that took its row.
 create or replace function end_keys(p_tenants uuid[], p_jobs uuid[], p_now timestamptz) returns void
@@ -220,7 +248,7 @@ comment on function end_keys(uuid[], uuid[], timestamptz) is 'Frees the dedupe k
 
 -- The active key for a job that exists already (a successor, a retry): taken where no active job holds it, whatever
 -- window an ended one left. An enqueue of this key that is still open holds its row: then the answer is null, come back.
-create or replace function take_free_key(p_tenant uuid, p_def integer, p_key text, p_job uuid) returns uuid
+create or replace function take_free_key(p_tenant uuid, p_def integer, p_key text, p_job uuid, p_until timestamptz) returns uuid
 language plpgsql volatile
 as $$
 declare
@@ -229,10 +257,10 @@ declare
 begin
     begin
         perform set_config('lock_timeout', '5ms', true);
-        insert into job_key (tenant_id, def_id, kind, key, job_id) values (p_tenant, p_def, 0, p_key, p_job)
+        insert into job_key (tenant_id, def_id, kind, key, job_id, until) values (p_tenant, p_def, 0, p_key, p_job, p_until)
         on conflict (tenant_id, def_id, kind, key) do update
         set job_id = excluded.job_id,
-            until = case when job_key.job_id = excluded.job_id then job_key.until end,
+            until = case when job_key.job_id = excluded.job_id then job_key.until else excluded.until end,
             is_ended = false
         where job_key.is_ended;
         get diagnostics v_count = row_count;
@@ -246,19 +274,22 @@ begin
     return (select k.job_id from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 0 and k.key = p_key);
 end
 $$;
-comment on function take_free_key(uuid, integer, text, uuid)
+comment on function take_free_key(uuid, integer, text, uuid, timestamptz)
 is 'Gives the active dedupe key to a job where no active job holds it; answers the holder, null when somebody is at it.';
 
--- promote's part: the successor of a key becomes its active job. Answers false when somebody holds what must be decided.
+-- promote's part: the successor of a key becomes its active job. Answers false when
+-- somebody holds what must be decided, null when that was found out by waiting.
 create or replace function hand_over_key(p_tenant uuid, p_def integer, p_key text, p_now timestamptz) returns boolean
 language plpgsql volatile
 as $$
 declare
     v_successor uuid;
+    v_until timestamptz;
+    v_holder uuid;
     v_twin uuid;
     v_waiting waiting;
 begin
-    select k.job_id into v_successor
+    select k.job_id, k.until into v_successor, v_until
     from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
     if v_successor is null then return true; end if;
     select k.job_id into v_twin
@@ -274,8 +305,9 @@ begin
     if v_waiting.job_id is null then
         return not exists (select from waiting w where w.tenant_id = p_tenant and w.job_id = v_successor);
     end if;
-    if take_free_key(p_tenant, p_def, p_key, v_successor) is distinct from v_successor then
-        return false;
+    v_holder := take_free_key(p_tenant, p_def, p_key, v_successor, v_until);
+    if v_holder is distinct from v_successor then
+        return case when v_holder is not null then false end;
     end if;
     delete from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
     delete from waiting w where w.tenant_id = p_tenant and w.job_id = v_successor;

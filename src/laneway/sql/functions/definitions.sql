@@ -296,9 +296,18 @@ begin
     update queue q
     set is_strict = coalesce(p_is_strict, q.is_strict), ageing_seconds = coalesce(p_ageing_seconds, q.ageing_seconds)
     where q.name = p_queue;
+    -- what is ready changes over with it; a row that somebody holds does so when it is next ready
+    with ready as materialized (
+        select l.ctid as tid, q.is_strict
+        from queue q
+        join live l on l.queue_id = q.queue_id and l.state = 0 and l.is_strict <> q.is_strict
+        where q.name = p_queue
+        for update of l skip locked
+    )
+    update live l set is_strict = r.is_strict from ready r where l.ctid = r.tid;
     perform write_audit(system_tenant(), 'set', 'queue', p_queue, p_reason, v_before,
         (select jsonb_build_object('is_strict', q.is_strict, 'ageing_seconds', q.ageing_seconds) from queue q where q.name = p_queue));
 end
 $$;
 comment on function set_queue(text, boolean, integer, text)
-is 'Super-admin: makes a queue or changes it (null: as it is); counts for jobs that become ready after it.';
+is 'Super-admin: makes a queue or changes it (null: as it is). Ageing counts for jobs that become ready after it; a change of kind rewrites the ready jobs of the queue.';

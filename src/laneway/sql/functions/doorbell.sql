@@ -6,21 +6,33 @@ create or replace function ring(p_queue_ids integer[]) returns void
 language plpgsql volatile
 as $$
 declare
-    -- of this install alone: a second schema in the database must not hear it
-    c_install constant integer := 'live'::regclass::oid::bigint::bit(32)::integer;
     v_queue integer;
 begin
     if not (select s.doorbell from setting s) then return; end if;
     foreach v_queue in array p_queue_ids loop
-        if pg_try_advisory_lock(c_install, v_queue) then
-            perform pg_advisory_unlock(c_install, v_queue);
-        elsif pg_notification_queue_usage() <= 0.2 then
-            perform pg_notify('laneway_' || c_install, v_queue::text);
-        end if;
+        perform ring_one(v_queue);
     end loop;
 end
 $$;
 comment on function ring(integer[]) is 'Notifies the workers that sleep on these queues, if any do.';
+
+create or replace function ring_one(p_queue_id integer) returns boolean
+language plpgsql volatile
+as $$
+declare
+    -- of this install alone: a second schema in the database must not hear it
+    c_install constant integer := 'live'::regclass::oid::bigint::bit(32)::integer;
+begin
+    if pg_try_advisory_lock(c_install, p_queue_id) then
+        return not pg_advisory_unlock(c_install, p_queue_id);
+    end if;
+    if pg_notification_queue_usage() <= 0.2 then
+        perform pg_notify('laneway_' || c_install, p_queue_id::text);
+    end if;
+    return true;
+end
+$$;
+comment on function ring_one(integer) is 'Notifies the workers that sleep on this queue; answers whether any did.';
 
 create or replace function arm(p_queue text) returns table (armed boolean, channel text)
 language plpgsql volatile security definer set search_path from current

@@ -92,8 +92,9 @@ create or replace function enqueue(
     p_correlation_id text default null,
     p_trace_id text default null,
     p_source_ref text default null,
-    p_token text default null
-) returns table (job_id uuid, created boolean, refusal text, field text, value text, hint text)
+    p_token text default null,
+    out job_id uuid, out created boolean, out refusal text, out field text, out value text, out hint text
+)
 language plpgsql volatile security definer set search_path from current
 as $$
 #variable_conflict use_column
@@ -104,35 +105,39 @@ declare
     v_id uuid;
     v_wrong smallint;
     v_priority integer;
-    v_def definition;
-    v_strict boolean;
-    v_ageing integer;
+    v_def record;
 begin
     -- everything rare goes the way of the bulk form, where it is written once
     if num_nonnulls(p_delay_seconds, p_run_at, p_expires_seconds, p_max_attempts, p_timeout_seconds, p_dedupe_key, p_dedupe,
         p_dedupe_window_seconds, p_idempotency_key, p_labels, p_correlation_id, p_trace_id, p_source_ref) > 0 then
-        return query
         select j.job_id, j.created, j.refusal, j.field, j.value, j.hint
+        into job_id, created, refusal, field, value, hint
         from put_jobs(p_tenant, 0::smallint, v_actor, null, null, array[p_definition], array[v_payload], array[p_priority],
             array[p_delay_seconds], array[p_run_at], array[p_expires_seconds], array[p_max_attempts], array[p_timeout_seconds],
             array[p_dedupe_key], array[p_dedupe], array[p_dedupe_window_seconds], array[p_idempotency_key],
             array[p_labels], array[p_correlation_id], array[p_trace_id], array[p_source_ref]) j;
         return;
     end if;
-    select d.def_id, d.queue_id, d.max_attempts, d.priority, d.is_enabled, q.is_strict, q.ageing_seconds
-    into v_def.def_id, v_def.queue_id, v_def.max_attempts, v_def.priority, v_def.is_enabled, v_strict, v_ageing
-    from definition d join queue q on q.queue_id = d.queue_id
-    where d.key = p_definition;
+    -- one query for all that is asked before the inserts: each of its own would cost 10 us
+    select d.def_id, d.queue_id, d.max_attempts, d.priority, d.is_enabled, q.is_strict as in_strict_queue, q.ageing_seconds,
+        s.doorbell, coalesce(c.suspended_at is not null, true) as is_suspended
+    into v_def
+    from setting s
+    left join definition d on d.key = p_definition
+    left join queue q on q.queue_id = d.queue_id
+    left join tenant_control c on c.tenant_id = p_tenant
+    where s.is_only;
     v_priority := coalesce(p_priority, v_def.priority);
     v_wrong := case
         when v_def.def_id is null then 1
         when not v_def.is_enabled then 2
-        when is_tenant_suspended(p_tenant) then 6
+        when v_def.is_suspended then 6
         else judge_item(v_payload, v_priority)
     end;
+    created := v_wrong is null;
     if v_wrong is not null then
-        return query
-        select null::uuid, false, r.refusal, r.field, r.value, r.hint
+        select r.refusal, r.field, r.value, r.hint
+        into refusal, field, value, hint
         from explain_refusal(v_wrong, p_definition, v_payload, p_priority, null) r;
         return;
     end if;
@@ -141,10 +146,12 @@ begin
     values (p_tenant, v_def.def_id, v_id, v_def.queue_id, v_def.max_attempts, v_priority, 0, v_now, v_actor, v_payload);
     insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
         state, is_strict, is_cancel_requested, is_keyed)
-    values (v_now + make_interval(secs => v_priority::double precision * v_ageing), v_now, p_tenant, v_id, v_def.queue_id,
-        v_def.def_id, 0, v_def.max_attempts, v_priority, 0, 0, v_strict, false, false);
-    perform ring(array[v_def.queue_id]);
-    return query values (v_id, true, null::text, null::text, null::text, null::text);
+    values (v_now + make_interval(secs => v_priority::double precision * v_def.ageing_seconds), v_now, p_tenant, v_id,
+        v_def.queue_id, v_def.def_id, 0, v_def.max_attempts, v_priority, 0, 0, v_def.in_strict_queue, false, false);
+    job_id := v_id;
+    if v_def.doorbell then
+        created := ring_one(v_def.queue_id) is not null;
+    end if;
 end
 $$;
 comment on function enqueue(uuid, text, jsonb, integer, double precision, timestamptz, double precision, integer, integer, text, text, double precision, text, jsonb, text, text, text, text)
@@ -217,19 +224,17 @@ begin
         perform refuse('too_large', 'p_payloads', pg_column_size(p_payloads) || ' bytes', 'At most 16777216 bytes per call: split it.');
     end if;
     if cardinality(p_definitions) = 1 and v_count > 1 then
-        v_definitions := array_fill(p_definitions[1], array[v_count]);
+        v_definitions := array_fill((select d from unnest(p_definitions) d), array[v_count]);
     end if;
-    perform require_same_length(v_count, array[cardinality(v_definitions), coalesce(cardinality(p_priorities), v_count),
-        coalesce(cardinality(p_delays), v_count), coalesce(cardinality(p_run_at), v_count), coalesce(cardinality(p_expires), v_count),
-        coalesce(cardinality(p_max_attempts), v_count), coalesce(cardinality(p_timeouts), v_count),
-        coalesce(cardinality(p_dedupe_keys), v_count), coalesce(cardinality(p_dedupe), v_count),
-        coalesce(cardinality(p_windows), v_count), coalesce(cardinality(p_idempotency_keys), v_count),
-        coalesce(cardinality(p_labels), v_count), coalesce(cardinality(p_correlation_ids), v_count),
-        coalesce(cardinality(p_trace_ids), v_count), coalesce(cardinality(p_source_refs), v_count)]);
+    perform require_parallel('p_payloads', v_count, array[array_dims(p_payloads), coalesce(array_dims(v_definitions), 'none'),
+        array_dims(p_priorities), array_dims(p_delays), array_dims(p_run_at), array_dims(p_expires), array_dims(p_max_attempts),
+        array_dims(p_timeouts), array_dims(p_dedupe_keys), array_dims(p_dedupe), array_dims(p_windows),
+        array_dims(p_idempotency_keys), array_dims(p_labels), array_dims(p_correlation_ids), array_dims(p_trace_ids),
+        array_dims(p_source_refs)]);
     if cardinality(p_definitions) = 1 and num_nonnulls(p_delays, p_run_at, p_expires, p_max_attempts, p_timeouts, p_dedupe_keys,
         p_dedupe, p_windows, p_idempotency_keys, p_labels, p_correlation_ids, p_trace_ids, p_source_refs, p_parent, p_rerun_of) = 0 then
         return query
-        select j.* from put_plain_jobs(p_tenant, p_source, p_actor, p_definitions[1], p_payloads, p_priorities, v_now) j;
+        select j.* from put_plain_jobs(p_tenant, p_source, p_actor, v_definitions[1], p_payloads, p_priorities, v_now) j;
     else
         return query
         select j.* from put_special_jobs(p_tenant, p_source, p_actor, p_parent, p_rerun_of, v_definitions, p_payloads, p_priorities, p_delays,

@@ -15,7 +15,8 @@ declare
     v_answers smallint[];
 begin
     perform require_read_committed();
-    perform require_same_length(v_count, array[cardinality(p_tenants), cardinality(p_attempts)]);
+    perform require_parallel('p_jobs', v_count, array[array_dims(p_jobs), coalesce(array_dims(p_tenants), 'none'),
+        coalesce(array_dims(p_attempts), 'none')]);
     select make_interval(secs => coalesce(p_lease_seconds, s.lease_seconds)), make_interval(secs => s.kill_grace_seconds)
     into v_lease, v_grace
     from setting s;

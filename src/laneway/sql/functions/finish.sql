@@ -27,19 +27,22 @@ end
 $$;
 comment on function judge_words(uuid, uuid[], uuid[], integer[], smallint[], smallint[]) is 'busy, duplicate or stale for the words that were not accepted.';
 
-create or replace function require_same_length(p_count integer, p_lengths integer[]) returns void
+-- By their dimensions, not their lengths: an array that begins at 0 would be read by unnest and by subscript differently.
+-- Null stands for an array that was left out.
+create or replace function require_parallel(p_field text, p_count integer, p_dimensions text[]) returns void
 language plpgsql immutable
 as $$
 begin
     if p_count is null or p_count > 10000 then
-        perform refuse('out_of_range', 'p_jobs', coalesce(p_count::text, 'null'), 'Give arrays of 1 to 10000 items.');
+        perform refuse('out_of_range', p_field, coalesce(p_count::text, 'null'), 'Give arrays of at most 10000 items.');
     end if;
-    if p_count <> all (p_lengths) then
-        perform refuse('malformed', 'p_jobs', p_count::text, 'Give arrays of one length: ' || array_to_string(p_lengths, ', ') || '.');
+    if ('[1:' || p_count || ']') <> any (array_remove(p_dimensions, null)) and p_count > 0 then
+        perform refuse('malformed', p_field, array_to_string(p_dimensions, ' '),
+            'Give arrays of one dimension and one length, from 1 to ' || p_count || '.');
     end if;
 end
 $$;
-comment on function require_same_length(integer, integer[]) is 'Refuses a batch whose arrays are not parallel.';
+comment on function require_parallel(text, integer, text[]) is 'Refuses a batch whose arrays are not parallel.';
 
 -- complete without its checks of the call, shared with finish_and_claim. One statement: a row that changed between its
 -- lock and its delete (an extension that committed in that instant) stays where it is and is answered busy.
@@ -117,8 +120,8 @@ language plpgsql volatile security definer set search_path from current
 as $$
 begin
     perform require_read_committed();
-    perform require_same_length(cardinality(p_jobs), array[cardinality(p_tenants), cardinality(p_attempts),
-        coalesce(cardinality(p_results), cardinality(p_jobs))]);
+    perform require_parallel('p_jobs', cardinality(p_jobs), array[array_dims(p_jobs), coalesce(array_dims(p_tenants), 'none'),
+        coalesce(array_dims(p_attempts), 'none'), array_dims(p_results)]);
     return complete_held(p_worker, p_tenants, p_jobs, p_attempts, p_results, clock());
 end
 $$;
@@ -262,9 +265,9 @@ declare
     v_answers smallint[];
 begin
     perform require_read_committed();
-    perform require_same_length(v_count, array[cardinality(p_tenants), cardinality(p_attempts), cardinality(p_outcomes),
-        coalesce(cardinality(p_permanent), v_count), coalesce(cardinality(p_delays), v_count),
-        coalesce(cardinality(p_errors), v_count), coalesce(cardinality(p_reasons), v_count)]);
+    perform require_parallel('p_jobs', v_count, array[array_dims(p_jobs), coalesce(array_dims(p_tenants), 'none'),
+        coalesce(array_dims(p_attempts), 'none'), array_dims(p_outcomes), array_dims(p_permanent), array_dims(p_delays),
+        array_dims(p_errors), array_dims(p_reasons)]);
     v_answers := array(
         select case when is_too_large(u.error, 65536) or is_too_deep(u.error) or not u.delay between 0 and 315360000
                 or length(u.reason) > 2000 then 4::smallint end
@@ -291,6 +294,7 @@ create or replace function fail(
 language plpgsql volatile security definer set search_path from current
 as $$
 begin
+    perform require_parallel('p_timed_out', cardinality(p_jobs), array[array_dims(p_timed_out)]);
     return end_attempts(p_worker, p_tenants, p_jobs, p_attempts,
         array(select case when u.timed_out then 3 else 2 end::smallint
             from unnest(p_jobs, p_timed_out) with ordinality as u (job_id, timed_out, place) order by u.place),
@@ -306,6 +310,7 @@ create or replace function snooze(
 language plpgsql volatile security definer set search_path from current
 as $$
 begin
+    perform require_parallel('p_delays_seconds', cardinality(p_jobs), array[array_dims(p_delays_seconds)]);
     return end_attempts(p_worker, p_tenants, p_jobs, p_attempts, array_fill(7::smallint, array[coalesce(cardinality(p_jobs), 0)]), null,
         array(select coalesce(u.delay, 0) from unnest(p_jobs, p_delays_seconds) with ordinality as u (job_id, delay, place) order by u.place),
         null, p_reasons);

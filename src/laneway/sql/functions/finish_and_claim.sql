@@ -29,31 +29,37 @@ declare
     v_queue queue;
     v_lease interval;
     v_grace interval;
-    v_draining boolean;
+    v_defs integer[];
+    v_total integer := 0;
     v_is_shared boolean := false;
 begin
     perform require_read_committed();
     if cardinality(p_jobs) > 0 then
-        perform require_same_length(cardinality(p_jobs), array[cardinality(p_tenants), cardinality(p_attempts),
-            coalesce(cardinality(p_results), cardinality(p_jobs))]);
+        perform require_parallel('p_jobs', cardinality(p_jobs), array[array_dims(p_jobs), coalesce(array_dims(p_tenants), 'none'),
+            coalesce(array_dims(p_attempts), 'none'), array_dims(p_results)]);
         v_answers := complete_held(p_worker, p_tenants, p_jobs, p_attempts, p_results, v_now);
     end if;
     if cardinality(p_lane_tenants) > 0 then
-        perform require_same_length(cardinality(p_lane_tenants), array[cardinality(p_lane_defs), cardinality(p_quotas),
-            coalesce(cardinality(p_floors), cardinality(p_quotas))]);
-        select c.lease, c.grace, c.defs = '{}' into v_lease, v_grace, v_draining from claimer(p_worker, p_lease_seconds) c;
+        perform require_parallel('p_lane_tenants', cardinality(p_lane_tenants), array[array_dims(p_lane_tenants),
+            coalesce(array_dims(p_lane_defs), 'none'), coalesce(array_dims(p_quotas), 'none'), array_dims(p_floors)]);
+        select c.lease, c.grace, c.defs into v_lease, v_grace, v_defs from claimer(p_worker, p_lease_seconds) c;
         select q.queue_id, q.paused_at, q.paused_until into v_queue.queue_id, v_queue.paused_at, v_queue.paused_until
         from queue q where q.name = p_queue;
         if v_queue.queue_id is null then
             perform refuse('unknown', 'p_queue', p_queue, 'See list_queues(); a sync or set_queue makes one.');
         end if;
-        for i in 2..cardinality(p_lane_tenants) loop
-            v_is_shared := v_is_shared or p_lane_tenants[i] = p_lane_tenants[i - 1];
+        for i in 1..cardinality(p_lane_tenants) loop
+            if i > 1 and p_lane_tenants[i] = p_lane_tenants[i - 1] then
+                v_is_shared := true;
+            else
+                v_total := v_total + least(greatest(p_quotas[i], 0), 1001);
+            end if;
         end loop;
-        if not v_draining and not is_held_back(v_queue.paused_at, v_queue.paused_until, v_now) then
+        perform require_claim_size(v_total, 1, 1);
+        if v_defs <> '{}' and not is_held_back(v_queue.paused_at, v_queue.paused_until, v_now) then
             return query
             select t.*, null::smallint[]
-            from take_lanes(p_worker, v_queue.queue_id, p_lane_tenants, p_lane_defs, p_quotas,
+            from take_lanes(p_worker, v_queue.queue_id, v_defs, p_lane_tenants, p_lane_defs, p_quotas,
                 case when v_is_shared then 'tenant' else 'lane' end, p_floors, v_now, v_lease, v_grace) t;
         end if;
     end if;

@@ -1,7 +1,8 @@
 -- Whose turn. A lane is (queue, tenant, definition), the prefix of live_ready; a claim hops from lane to lane, about
 -- 10 us each, and never looks at a tenant without due work. The answer is a hint: who claims checks again.
 
--- From (p_after, p_from_def) on, up to (p_until, p_until_def) in the second round of the ring: until the turns of the
+-- Definitions that this worker cannot run are not looked at one by one: from the first of them the hop goes on to the next
+-- one that it can. From (p_after, p_from_def) on, up to (p_until, p_until_def) in the second round of the ring: until the turns of the
 -- tenants found reach p_jobs, then the rest of that last tenant's lanes, so that rank holds over all of its work.
 create or replace function next_lanes(
     p_queue_id integer, p_defs integer[], p_now timestamptz, p_after uuid, p_from_def integer, p_until uuid, p_until_def integer,
@@ -13,9 +14,9 @@ language plpgsql stable
 as $$
 begin
     with recursive hop as (
-        select p_after as tenant_id, p_from_def as def_id, 0 as weight, 0 as kept, 0 as looked, 0 as turns, false as is_counted
+        select p_after as tenant_id, p_from_def as def_id, p_from_def as hop_def, 0 as weight, 0 as kept, 0 as looked, 0 as turns, false as is_counted
         union all
-        select n.tenant_id, n.def_id, c.weight, h.kept + (c.weight > 0)::integer, h.looked + 1,
+        select n.tenant_id, n.def_id, c.hop_def, c.weight, h.kept + (c.weight > 0)::integer, h.looked + 1,
             h.turns + case
                 when c.weight = 0 or (n.tenant_id = h.tenant_id and h.is_counted) then 0
                 when n.tenant_id = p_after and p_left > 0 then p_left
@@ -27,7 +28,7 @@ begin
             select l.tenant_id, l.def_id
             from live l
             where l.queue_id = p_queue_id and l.state = 0
-                and (l.tenant_id, l.def_id) > (h.tenant_id, h.def_id)
+                and (l.tenant_id, l.def_id) > (h.tenant_id, h.hop_def)
             order by l.tenant_id, l.def_id
             limit 1
         ) n
@@ -40,23 +41,26 @@ begin
                     from tenant_control t
                     where t.tenant_id = n.tenant_id and t.suspended_at is null
                         and not is_held_back(t.paused_at, t.paused_until, p_now)
-                        and not (t.has_pairs and exists (
+                        and not exists (
                             select from tenant_pair p
                             where p.tenant_id = n.tenant_id and p.def_id in (0, n.def_id)
                                 and is_held_back(p.paused_at, p.paused_until, p_now)
-                        ))
-                ), 0) else 0 end::integer as weight
+                        )
+                ), 0) else 0 end::integer as weight,
+                case when n.def_id = any (p_defs) then n.def_id else coalesce(
+                    (select min(d) - 1 from unnest(p_defs) d where d > n.def_id), 2147483647) end as hop_def
             offset 0
         ) c
-        where h.looked < 256 and h.kept < p_max_lanes
-            and (h.turns < p_jobs or n.tenant_id = h.tenant_id)
+        -- all lanes of the last tenant, whatever the limits say, or those behind would never be compared by rank
+        where case when n.tenant_id = h.tenant_id and h.is_counted then h.looked < 2000
+                else h.looked < 256 and h.kept < p_max_lanes and (h.turns < p_jobs or n.tenant_id = h.tenant_id) end
             and (p_until is null or (n.tenant_id, n.def_id) <= (p_until, p_until_def))
     )
     select coalesce(array_agg(h.tenant_id order by h.looked) filter (where h.weight > 0), '{}'),
         coalesce(array_agg(h.def_id order by h.looked) filter (where h.weight > 0), '{}'),
         coalesce(array_agg(h.weight order by h.looked) filter (where h.weight > 0), '{}'),
         (array_agg(h.tenant_id order by h.looked desc))[1],
-        (array_agg(h.def_id order by h.looked desc))[1],
+        (array_agg(h.hop_def order by h.looked desc))[1],
         max(h.turns),
         -- stopped for want of lanes, not for having enough of them
         max(h.looked) < 256 and max(h.kept) < p_max_lanes and max(h.turns) < p_jobs

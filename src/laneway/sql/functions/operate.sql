@@ -220,7 +220,7 @@ begin
     select j.* into v_job from job j where j.tenant_id = p_tenant and j.def_id = v_final.def_id and j.id = p_job;
     select q.* into v_queue from queue q where q.queue_id = v_job.queue_id;
     if v_job.dedupe_key is not null then
-        active_twin := take_free_key(p_tenant, v_job.def_id, v_job.dedupe_key, p_job);
+        active_twin := take_free_key(p_tenant, v_job.def_id, v_job.dedupe_key, p_job, null);
         if active_twin is distinct from p_job then
             answer := case when active_twin is null then 'busy' else 'conflict' end;
             return;

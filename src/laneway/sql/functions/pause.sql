@@ -156,7 +156,6 @@ begin
     on conflict (tenant_id, def_id) do update
     set paused_at = excluded.paused_at, paused_until = excluded.paused_until, paused_by = excluded.paused_by,
         paused_reason = excluded.paused_reason;
-    update tenant_control c set has_pairs = true where c.tenant_id = p_tenant and not c.has_pairs;
     perform write_audit(p_tenant, 'pause', 'lane', coalesce(p_definition, '*'), p_reason, v_before,
         pause_words(v_now, p_until, current_actor(), p_reason));
 end

@@ -279,16 +279,20 @@ declare
     v_actor text := require_tenant('r', p_tenant, p_token);
 begin
     return query
-    select r.state, count(*), count(*) <= 10000, min(r.ready_at)
+    select r.state, r.jobs, r.jobs <= 10000, r.oldest_ready_at
     from (
-        (select case when l.state = 1 then 'running' else 'ready' end as state, case when l.state = 0 then l.ready_at end as ready_at
-            from live l where l.tenant_id = p_tenant limit 10001)
+        select 'ready' as state, count(*) as jobs, min(l.ready_at) as oldest_ready_at
+        from (select l.ready_at from live l where l.tenant_id = p_tenant and l.state = 0 limit 10001) l
         union all
-        (select case when l.attempt > 0 then 'retrying' else 'scheduled' end, null from later l where l.tenant_id = p_tenant limit 10001)
+        select 'running', count(*), null from (select from live l where l.tenant_id = p_tenant and l.state = 1 limit 10001) l
         union all
-        (select 'waiting', null from waiting w where w.tenant_id = p_tenant limit 10001)
+        select 'scheduled', count(*), null from (select from later l where l.tenant_id = p_tenant and l.attempt = 0 limit 10001) l
+        union all
+        select 'retrying', count(*), null from (select from later l where l.tenant_id = p_tenant and l.attempt > 0 limit 10001) l
+        union all
+        select 'waiting', count(*), null from (select from waiting w where w.tenant_id = p_tenant limit 10001) w
     ) r
-    group by r.state
+    where r.jobs > 0
     order by r.state;
 end
 $$;

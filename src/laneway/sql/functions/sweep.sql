@@ -121,9 +121,11 @@ begin
     )
     select array_agg(e.tenant_id), array_agg(e.job_id) into v_tenants, v_jobs
     from (table ready union all table parked union all table blocked) e;
-    delete from job_key k
-    where (k.tenant_id, k.def_id, k.kind, k.key) in (
-        select o.tenant_id, o.def_id, o.kind, o.key from job_key o where o.is_ended and o.until <= v_now limit p_jobs);
+    -- an open enqueue may be taking such a key over: it is left alone
+    with over as materialized (
+        select k.ctid as tid from job_key k where k.is_ended and k.until <= v_now limit p_jobs for update skip locked
+    )
+    delete from job_key k using over o where k.ctid = o.tid;
     if v_jobs is null then
         return 0;
     end if;

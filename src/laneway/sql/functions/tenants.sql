@@ -13,6 +13,10 @@ begin
     if length(coalesce(p_name, '')) > 200 then
         perform refuse('too_large', 'p_name', length(p_name) || ' characters', 'At most 200 characters.');
     end if;
+    if v_tenant <= system_tenant() then
+        -- the ring of lanes begins there
+        perform refuse('out_of_range', 'p_tenant', v_tenant::text, 'Choose an id above the system tenant''s, or none.');
+    end if;
     perform require_weight(p_weight);
     if exists (select from tenant t where t.slug = p_slug) then
         perform refuse('conflict', 'p_slug', p_slug, 'Choose a slug that no tenant has.');

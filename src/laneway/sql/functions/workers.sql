@@ -92,8 +92,10 @@ comment on function held(uuid) is 'What an instance holds: asked after a claim w
 create or replace function end_worker(p_worker uuid) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
+declare
+    v_now timestamptz := clock();
 begin
-    update worker w set ended_at = clock() where w.worker_id = p_worker and w.ended_at is null;
+    update worker w set ended_at = v_now where w.worker_id = p_worker and w.ended_at is null;
 end
 $$;
 comment on function end_worker(uuid) is 'A worker says goodbye, after it has released what it held; said again, nothing changes.';

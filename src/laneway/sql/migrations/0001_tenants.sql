@@ -17,7 +17,6 @@ comment on column tenant.created_at is 'When it was created.';
 create table tenant_control (
     tenant_id uuid primary key,
     weight smallint not null default 1 check (weight between 1 and 1000),
-    has_pairs boolean not null default false,
     suspended_at timestamptz,
     suspended_by text,
     suspended_reason text,
@@ -29,7 +28,6 @@ create table tenant_control (
 comment on table tenant_control is 'What claim and enqueue ask about a tenant. A tenant table, so that one tenant is switched without touching a global row.';
 comment on column tenant_control.tenant_id is 'The tenant.';
 comment on column tenant_control.weight is 'Jobs per turn in relation to other tenants of the queue.';
-comment on column tenant_control.has_pairs is 'Whether rows in tenant_pair exist for it, so that claim looks there.';
 comment on column tenant_control.suspended_at is 'Since when the tenant is off: nothing of it is enqueued or claimed. Null: it is on.';
 comment on column tenant_control.suspended_by is 'Who suspended it.';
 comment on column tenant_control.suspended_reason is 'Why it is suspended.';
