@@ -24,6 +24,7 @@ check: $(STAMP) ## format, lint, types, import contract, generated files: second
 	$(BIN)/ruff check --quiet .
 	$(BIN)/basedpyright --level warning
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/generate.py --check
 
 format: $(STAMP) ## format and mend what a linter can mend
 	$(BIN)/ruff format .
@@ -45,7 +46,7 @@ models: ## the Promela models, right and wrong; needs spin and gcc
 	$(PYTHON) models/run.py
 
 sql: $(STAMP) ## write the snapshot of the catalogue and the pages made from the SQL
-	$(BIN)/python -m laneway.devserver.snapshot
+	$(BIN)/python tools/generate.py
 
 lock: $(STAMP) ## write requirements-dev.lock anew
 	$(PYTHON) -m venv .venv/lock

@@ -14,7 +14,8 @@ then that they cost a tenth of the time, and a quick one ends slow mode.
 Nothing here reads a clock or draws at random: times come in as arguments.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -164,34 +165,31 @@ class Turns:
             floors=[self._ranks.get(lane) for lane in lanes] if self._is_slow else None,
         )
 
-    def took(self, share: Share, jobs: Iterable[Taken], *, now: float, seconds: float) -> None:
+    def took(self, share: Share, jobs: Sequence[Taken], *, now: float, seconds: float) -> None:
         """Learns from the answer to a share, which took so many seconds."""
-        counts = self._keep_ranks(jobs)
-        quotas = dict(zip(share.tenants, share.quotas, strict=True))
-        dry = {tenant for tenant, quota in quotas.items() if counts.get(tenant, 0) < quota}
-        if dry:
-            # of a ring that is known in part each lane gets one turn anyway: the next in line go on
-            self._is_short = self._is_ring or share.floors is not None
-            self._known = [tenant for tenant in self._known if tenant.id not in dry]
+        if len(jobs) < share.jobs:
+            self._forget_dry(share, jobs)
         elif share.floors is None and self._usual.is_slow(share.jobs, seconds):
             self._is_slow = True
         else:
             self._usual.add(share.jobs, seconds, now=now)
+        self._keep_ranks(jobs)
 
-    def found(self, found: Found, jobs: Iterable[Taken], *, wanted: int, now: float, seconds: float) -> None:
+    def found(self, found: Found, jobs: Sequence[Taken], *, wanted: int, now: float, seconds: float) -> None:
         """Learns from a full claim of so many jobs: its lanes replace all that was known."""
-        self._ranks = {}
-        count = sum(self._keep_ranks(jobs).values())
+        is_full = len(jobs) == wanted
         self._is_short = False
         self._is_slow = self._usual_full.is_slow(wanted, seconds)
-        if count == wanted and not self._is_slow:
+        if is_full and not self._is_slow:
             self._usual_full.add(wanted, seconds, now=now)
         self._full_claim_at = now + max(FULL_CLAIM_EVERY, SLOW_SHARE * seconds if self._is_slow else 0.0)
         self._after, self._left = found.after, found.left
         self._is_ring = found.is_ring
         # an answer that is not full leaves nothing behind: whatever it found is dry, or held by others
-        self._known = self._in_round(_from_cursor(found)) if count == wanted else []
+        self._known = self._in_round(_from_cursor(found)) if is_full else []
         self._lanes = {tenant.id: tenant.lanes for tenant in self._known}
+        self._ranks = {}
+        self._keep_ranks(jobs)
 
     def _has_turns_for(self, jobs: int) -> bool:
         if self._is_ring or len(self._known) >= jobs:
@@ -234,15 +232,18 @@ class Turns:
             tenant.round = rounds.get(tenant.id, self._round)
         return tenants
 
-    def _keep_ranks(self, jobs: Iterable[Taken]) -> dict[UUID, int]:
-        counts: dict[UUID, int] = {}
-        for job in jobs:
-            counts[job.tenant] = counts.get(job.tenant, 0) + 1
+    def _forget_dry(self, share: Share, jobs: Sequence[Taken]) -> None:
+        # of a ring that is known in part each lane gets one turn anyway: the next in line go on
+        self._is_short = self._is_ring or share.floors is not None
+        counts = Counter(job.tenant for job in jobs)
+        quotas = zip(share.tenants, share.quotas, strict=True)
+        dry = {tenant for tenant, quota in quotas if counts[tenant] < quota}
+        self._known = [tenant for tenant in self._known if tenant.id not in dry]
+
+    def _keep_ranks(self, jobs: Sequence[Taken]) -> None:
+        for job in jobs if self._is_slow else ():
             lane = Lane(job.tenant, job.definition)
-            before = self._ranks.get(lane)
-            if before is None or job.rank > before:
-                self._ranks[lane] = job.rank
-        return counts
+            self._ranks[lane] = max(job.rank, self._ranks.get(lane, job.rank))
 
 
 def _from_cursor(found: Found) -> list[_Tenant]:

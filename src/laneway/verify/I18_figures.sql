@@ -1,13 +1,9 @@
--- I18 figures: what is kept to spare a look equals what the look would find: a job's word that it has keys, a tenant's word that it has lanes of its own, a definition's fields in force.
+-- I18 figures: what is kept to spare a look equals what the look would find: a job's word that it has keys and a definition's fields in force.
 select 'is_keyed' as figure, p.tenant_id, p.job_id::text as id, p.is_keyed::text as kept, 'true' as counted
 from o_place p
 where not p.is_keyed and exists (
     select from o_key k where k.tenant_id = p.tenant_id and k.job_id = p.job_id and k.kind <> 'idempotency'
 )
-union all
-select 'has_pairs', c.tenant_id, c.tenant_id::text, c.has_pairs::text, 'true'
-from tenant_control c
-where not c.has_pairs and exists (select from tenant_pair p where p.tenant_id = c.tenant_id)
 union all
 select 'definition.' || f.name, null, d.key, f.kept, f.counted
 from definition d

@@ -106,13 +106,15 @@ begin
         -- in a statement of its own: the insert cannot see the winner of its own conflict
         select array_agg(k.job_id order by u.place), count(*) filter (where u.wrong is null and u.key is not null and k.job_id is null)
         into v_holders, v_missing
-        from unnest(p_defs, p_wrongs, p_keys) with ordinality as u (def_id, wrong, key, place)
+        from unnest(p_ids, p_defs, p_wrongs, p_keys) with ordinality as u (id, def_id, wrong, key, place)
         left join lateral (
+            -- above read committed a row that ended since the snapshot is seen beside the one just written: that one counts
             select k.job_id
             from job_key k
             where k.tenant_id = p_tenant and k.def_id = u.def_id and k.kind = p_kind and k.key = u.key
                 and u.wrong is null and u.key is not null
-            offset 0
+            order by (k.job_id = u.id) desc
+            limit 1
         ) k on true;
         exit when v_missing = 0;
     end loop;
@@ -194,7 +196,9 @@ begin
     insert into job_key (tenant_id, def_id, kind, key, job_id, until) values (p_tenant, p_def, 1, p_key, p_new, p_until) on conflict do nothing;
     select k.job_id into holder
     from job_key k
-    where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
+    where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key
+    order by (k.job_id = p_new) desc
+    limit 1;
     waits := holder = p_new;
     if waits or (holder is not null and not p_takes_place) then
         return;
