@@ -43,6 +43,7 @@ function beat
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body a892ab6377939fb9c636d49293fa934dc7ac12ae06b31ef2865e47af09884b65
@@ -56,6 +57,7 @@ function cancel
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body ba43561b76e50bcd51894224314ba7ce1ed1478fc857a1ba91824254e4fada57
@@ -70,6 +72,7 @@ function cancel_attempt
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 1e3c2cf5406c58b2058c926bb26f8322810fb1ada6c0152800f91c77c683ad9e
@@ -93,9 +96,10 @@ function claim
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body b17d4ced0a6748a8d64d4a2b1de0622860e75b4ae4861710e2a40f1f4c8c76af
+    body ec5b4f69af1a20c83bdced681c90587173d00aabdc3f6e13bbd830044f600c62
     granted to worker: execute
     -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim, whether more may be there, and the lanes found, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
 
@@ -106,9 +110,10 @@ function claim_tenant
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body f043cf66608aace525e88402692b0f2532ccc8e361233e2b64d8e90bd5bdbb74
+    body dcbe321bdb2953daebee3035d510337a193564d3e7ac3b35755f0086ad320fb3
     granted to worker: execute
     -- Claims up to p_jobs due jobs of one tenant: the second half of the claim in two steps, where lanes are found elsewhere.
 
@@ -147,6 +152,7 @@ function complete
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 9bc41c4ddc04b8a9a879e07e39aa376c03aad3b84ae9b2988295f14aeecc4e13
@@ -167,6 +173,7 @@ function count_jobs
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 4da935030ba67ba0f1b4a8beecbf99011bda9c397e864a42561a91f76f181a8a
@@ -287,6 +294,7 @@ function enqueue
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body d931b2c1aa77aa793fca64b4d09c1f426dd353ceecd87cc4027dff869ec05267
@@ -301,6 +309,7 @@ function enqueue_many
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 0a98c9963d5095f1072d4024f23cbe78ad406815f878c4530faef6f94ab4189b
@@ -341,6 +350,7 @@ function expire
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 720f154221d7182521027cd40f17c836c6fa9c9306a68a2eb4d0dff6cd9bac20
@@ -369,9 +379,10 @@ function extend
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body ce940bbf10ed5730676032bab386ee1c007e86d264070c924ff43ef5e0d90dd5
+    body 42704025c2732ac2490e27b7ba7cf23e7e4f78b6fdb3ba18509db6b640f4bdb7
     granted to worker: execute
     -- Moves the leases of these attempts. Answers per item: 1 ok, 2 cancel, 0 stale, 3 busy.
 
@@ -382,6 +393,7 @@ function fail
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 5c35915ad6a40d3fd1c1e1c4f1198f2db4960e49dfed07f979d2de67daf36e74
@@ -395,6 +407,7 @@ function find_lanes
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 7715ba2ac1af28d2640c8281ae23142b545b26db71cba6829ef730ca4cd77746
@@ -408,9 +421,10 @@ function finish_and_claim
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 9f52a0526053cc8568e89923ccfd2b013e30821c2154d46270464f3603f7729f
+    body c7b71b28d50b0d09cb97de3870557f0b880a0949a76942f0a1fb7f5f1cd4baef
     granted to worker: execute
     -- Reports successes and claims from known lanes in one call. The last row has no job: it carries the answers to the reports, in their order.
 
@@ -421,6 +435,7 @@ function force_cancel
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 25c545d0b8ea947df0df4c6d1ab81a42e04bc5b5c3f08e19c33e1ee18b996aee
@@ -443,6 +458,7 @@ function get_job
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 393818f09152f68581fb647b33dbe0e648a63e0f9c0aafc01437555c6cc66255
@@ -471,6 +487,7 @@ function held
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body ed75716085cf4ece2fb73bcc7a4408c883904ae1379ee2f2a039cd30f2383eaf
@@ -596,6 +613,7 @@ function list_attempts
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 72f6fa30b4269c47d805c30f4f1882ad547285249a11c00c2e938ee175f1fcea
@@ -635,6 +653,7 @@ function list_jobs
     set enable_mergejoin=off
     set enable_seqscan=off
     set enable_sort=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body aa8d91593e2ec5ac55016e070620cefccf0dd343ffab36e50257de6503d69f3d
@@ -753,7 +772,7 @@ function next_lanes
     (p_queue_id integer, p_defs integer[], p_now timestamp with time zone, p_after uuid, p_from_def integer, p_until uuid, p_until_def integer, p_jobs integer, p_left integer, p_quantum integer, p_max_lanes integer, OUT tenants uuid[], OUT defs integer[], OUT weights integer[], OUT last_tenant uuid, OUT last_def integer, OUT turns integer, OUT is_end boolean)
     returns record
     owner owner language plpgsql stable parallel unsafe cost 100
-    body 78b8d558e1824d78129d73eec98fbf049c0f8507424f3e0ed73bb378759904cc
+    body 2a9abcac390e31f1c36109b0ff7fc08a86c56a4f83ab2a16877f2b990fa79886
     -- The next lanes of a queue with due work that this worker may serve, in ring order, with the weights of their tenants.
 
 function note_worker
@@ -830,6 +849,27 @@ function phase_of
     body d63fc071d7e5cd522b68d8b0334ec59963b19767c1d74ed98149b4d1c2fd97b6
     -- Where a job stands and what its last attempt said.
 
+function pick_lanes
+    (p_queue_id integer, p_runnable integer[], p_tenants uuid[], p_defs integer[], p_quotas integer[], p_floors timestamp with time zone[], p_now timestamp with time zone, OUT rows_held tid[], OUT timeouts integer[])
+    returns record
+    owner owner language plpgsql volatile parallel unsafe cost 100
+    body cb246f387f16fe390d66ffa5d16e34add1d3223129f6c212576b91660af414c3
+    -- Locks the first ready jobs of each of these lanes.
+
+function pick_shared
+    (p_queue_id integer, p_runnable integer[], p_tenants uuid[], p_defs integer[], p_quotas integer[], p_floors timestamp with time zone[], p_is_one_order boolean, p_now timestamp with time zone, OUT rows_held tid[], OUT timeouts integer[])
+    returns record
+    owner owner language plpgsql volatile parallel unsafe cost 100
+    body 045b06e749a471fe1c56ee1dfc08724c27375e790aa6f5027ef25268f94f7264
+    -- Locks the first ready jobs of groups of lanes, by rank over each group.
+
+function pick_strict
+    (p_queue_id integer, p_runnable integer[], p_jobs integer, p_now timestamp with time zone, OUT rows_held tid[], OUT timeouts integer[])
+    returns record
+    owner owner language plpgsql volatile parallel unsafe cost 100
+    body 1a2868749c8903e09244d8caffce27268e4958846302ea2caed7fe7a1aa1ea31
+    -- Locks the first ready jobs of a strict queue.
+
 function promote
     (p_jobs integer DEFAULT 1000, OUT promoted integer, OUT handed_over integer, OUT next_due_at timestamp with time zone)
     returns record
@@ -837,6 +877,7 @@ function promote
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 673e03c119512cd15230fa0ffa9538169c1a2782949fbd01be3cc05b54192cd1
@@ -914,6 +955,7 @@ function register_worker
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body f9f3d2ab302c47240bfe976dac1a39b97148ce14502acea89a153ae6c7ce36f6
@@ -927,6 +969,7 @@ function release
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 4cf6199c5c1c6bfc19c70ea3e84ad31d5104a602c4aca1ddc33b784bbcfcc677
@@ -1017,6 +1060,7 @@ function reschedule
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 206491c1932541aa150ef5c2facc4d714bfefdcb38d4b0c0ac847cf27e1babe4
@@ -1068,6 +1112,7 @@ function retry
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 8d9d87b2f3a7df625471244b95f8d46ab8de980ffa9e40a1a4c9afcc89358f60
@@ -1119,6 +1164,7 @@ function run_again
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body df69803f46a7e7b4ae54861e44a0eea4c8d9d21d994de15adb3d829f230a0f9c
@@ -1133,12 +1179,20 @@ function run_now
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body 43ee2e9789ea6f3f5b71ca4af4cfcd5cb98e216f2425eaa1510a7e8fb0e4a482
     granted to app: execute
     granted to tenant: execute
     -- Makes queued jobs due at once. Answers per job as reschedule does.
+
+function serve_lane
+    (p_tenant uuid, p_def_id integer, p_runnable integer[], p_now timestamp with time zone)
+    returns TABLE(timeout_seconds integer, weight integer)
+    owner owner language sql stable parallel unsafe cost 100 rows 1
+    body 6115b84feddfa0a7623a8400cd9af173fbdcdb8ceed7fdd3d58c4b9699003923
+    -- Whether a lane may be served by a worker that can run these definitions: its time per attempt and its tenant's weight, or no row.
 
 function set_queue
     (p_queue text, p_is_strict boolean, p_ageing_seconds integer, p_reason text)
@@ -1179,6 +1233,7 @@ function snooze
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body ac23ada6d2040297efc96d20478fd7096cb3f7226643709972304ffebc64c840
@@ -1191,6 +1246,13 @@ function source_word
     owner owner language sql immutable parallel safe cost 100
     body 1bc15d687568f964f817be50c5360dfa7e79f9f22e0d51009e540b7b7251f2f7
     -- The word for what made a job.
+
+function start_attempts
+    (p_worker uuid, p_rows tid[], p_timeouts integer[], p_lease interval, p_grace interval)
+    returns TABLE(tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamp with time zone, timeout_seconds integer, run_at timestamp with time zone, correlation_id text, trace_id text, payload jsonb)
+    owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
+    body 7a802fe238891e0bc8e4904474573ba38f7e528d1d7386794545b29a6cf02b9e
+    -- Begins attempts on locked rows: the one place where a job becomes running.
 
 function state_of
     (p_tenant uuid, p_job uuid)
@@ -1229,6 +1291,7 @@ function sweep
     set enable_hashjoin=off
     set enable_mergejoin=off
     set enable_seqscan=off
+    set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
     body eb9f6b322c819c55229d98a2b5f42ae24a73ceb311767ef483426d2e500700ed
@@ -1271,22 +1334,8 @@ function take_keys
     (p_tenant uuid, p_kind smallint, p_ids uuid[], p_defs integer[], p_wrongs smallint[], p_keys text[], p_windows double precision[], p_now timestamp with time zone)
     returns uuid[]
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 336aaaaa916c35405a44afbcb9dbe9e9335e4f07d4d43f8a32c9b5c9045394ec
+    body 2d20c7733071685519b31a2a93aa4d54584da082c4c1737d326cb201b297c6cb
     -- Takes keys for jobs where they are free; answers the holder of each, null where it vanished three times.
-
-function take_lanes
-    (p_worker uuid, p_queue_id integer, p_runnable integer[], p_tenants uuid[], p_defs integer[], p_quotas integer[], p_shared_by text, p_floors timestamp with time zone[], p_now timestamp with time zone, p_lease interval, p_grace interval)
-    returns TABLE(tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamp with time zone, timeout_seconds integer, run_at timestamp with time zone, correlation_id text, trace_id text, payload jsonb)
-    owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body 848d3d3070c0d3e40d3af7bd2554b7b7b0174cde08518d0d14b852df03416a12
-    -- Claims jobs of these lanes for a worker: the one place where an attempt begins in a fair queue.
-
-function take_strict
-    (p_worker uuid, p_queue_id integer, p_defs integer[], p_jobs integer, p_now timestamp with time zone, p_lease interval, p_grace interval)
-    returns TABLE(tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamp with time zone, timeout_seconds integer, run_at timestamp with time zone, correlation_id text, trace_id text, payload jsonb)
-    owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body 12becc7f3c5454282d71fd048f36f576110fbed2e65a2d30c4c4caf6df285747
-    -- Claims jobs of a strict queue in one order of rank: the one place where an attempt begins in a strict queue.
 
 function unmap_login
     (p_login name)

@@ -118,11 +118,12 @@ PASSES: Mapping[Verb, Rows] = {
     Verb.SWEEP: rows([S.LEASE_OVER, S.DEADLINE_OVER], A.SWEPT, GOES_ON, to=S.SWEPT),
     Verb.PROMOTE: (
         rows([S.DUE], A.PROMOTED, frozenset({"later-", "live+"}), to=S.QUEUED)
+        # due for the next pass
         | rows(
             [S.FREED],
             A.PROMOTED,
-            frozenset({"waiting-", "live+", "job_key-", "job_key+", "handover-"}),
-            to=S.QUEUED,
+            frozenset({"waiting-", "later+", "job_key-", "job_key+", "handover-"}),
+            to=S.DUE,
         )
     ),
     Verb.EXPIRE: rows([S.EXPIRED], A.EXPIRED, ENDS, to=S.FAILED),

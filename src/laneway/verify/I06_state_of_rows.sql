@@ -1,4 +1,9 @@
 -- I6 state_of_rows: a job runs exactly when it has an owner, a lease and a deadline; one that ended has a last word that fits its state; one that waits has what will wake it.
+with woken as (
+    select k.tenant_id, k.def_id, k.key from o_key k where k.kind = 'active' and not k.is_ended
+    union all
+    select h.tenant_id, h.def_id, h.key from handover h
+)
 select p.tenant_id, p.job_id, p.phase as state, p.attempt, null as outcome,
     case
         when p.phase = 'unknown' then 'is in a state that is none'
@@ -37,13 +42,6 @@ from o_place p
 where p.phase = 'waiting' and not exists (
     select
     from o_key s
-    where s.tenant_id = p.tenant_id and s.job_id = p.job_id and s.kind = 'successor' and (
-        exists (
-            select from o_key k
-            where k.tenant_id = s.tenant_id and k.def_id = s.def_id and k.key = s.key and k.kind = 'active' and not k.is_ended
-        )
-        or exists (
-            select from handover h where h.tenant_id = s.tenant_id and h.def_id = s.def_id and h.key = s.key
-        )
-    )
+    join woken w on w.tenant_id = s.tenant_id and w.def_id = s.def_id and w.key = s.key
+    where s.tenant_id = p.tenant_id and s.job_id = p.job_id and s.kind = 'successor'
 )

@@ -32,8 +32,12 @@ where not exists (select from tenant t where t.tenant_id = j.tenant_id)
     or not exists (select from queue q where q.queue_id = j.queue_id)
 union all
 select 'job', j.tenant_id, j.job_id::text, 'names a job of another tenant'
-from o_job j
-join o_job o on o.job_id in (j.rerun_of, j.parent_id)
+from (
+    select j.tenant_id, j.job_id, j.rerun_of as other_job_id from o_job j where j.rerun_of is not null
+    union all
+    select j.tenant_id, j.job_id, j.parent_id from o_job j where j.parent_id is not null
+) j
+join o_job o on o.job_id = j.other_job_id
 where o.tenant_id <> j.tenant_id
 union all
 select p.place, p.tenant_id, p.job_id::text, 'has no job'

@@ -7,17 +7,22 @@ with keyed as (
     where j.dedupe_key is not null
 ),
 retried as (
-    select t.tenant_id, t.job_id, t.attempt from o_transition t where t.kind = 'retried'
+    select distinct t.tenant_id, t.job_id, t.attempt from o_transition t where t.kind = 'retried'
+),
+ended_queued as (
+    select t.tenant_id, t.job_id, min(t.at) as at
+    from o_transition t
+    where t.kind = 'ended' and t.attempt = 0
+    group by t.tenant_id, t.job_id
 ),
 -- a job is active from its first start until it ends, and again after each retry; what is left of an end without an
 -- attempt that was retried is the attempt before it
 tried as (
     select a.tenant_id, a.def_id, j.dedupe_key as key, a.job_id, a.attempt, a.started_at, a.ended_at,
-        a.final_state is not null or exists (
-            select from retried r where r.tenant_id = a.tenant_id and r.job_id = a.job_id and r.attempt = a.attempt
-        ) as is_end
+        a.final_state is not null or r.job_id is not null as is_end
     from o_attempt a
     join o_job j on j.tenant_id = a.tenant_id and j.job_id = a.job_id
+    left join retried r on r.tenant_id = a.tenant_id and r.job_id = a.job_id and r.attempt = a.attempt
     where j.dedupe_key is not null
 ),
 numbered as (
@@ -29,12 +34,10 @@ life as (
     select n.tenant_id, n.def_id, n.key, n.job_id, min(n.started_at) as started_at,
         case
             when bool_or(n.is_end) then max(n.ended_at)
-            else coalesce((
-                select min(t.at) from o_transition t
-                where t.tenant_id = n.tenant_id and t.job_id = n.job_id and t.kind = 'ended' and t.attempt = 0
-            ), 'infinity')
+            else coalesce(min(e.at), 'infinity')
         end as ended_at
     from numbered n
+    left join ended_queued e on e.tenant_id = n.tenant_id and e.job_id = n.job_id
     group by n.tenant_id, n.def_id, n.key, n.job_id, n.life
 )
 select k.tenant_id, k.def_id, k.key, min(k.job_id::text) as job_id, max(k.job_id::text) as other_job_id,

@@ -4,6 +4,12 @@ with told as (
     from o_audit u
     group by u.tenant_id, u.verb, u.target_kind, u.target
 ),
+weighed as (
+    select distinct on (u.tenant_id) u.tenant_id, (u.after ->> 'weight')::smallint as weight
+    from o_audit u
+    where u.target_kind = 'tenant' and u.verb in ('create', 'set_weight')
+    order by u.tenant_id, u.at desc, u.id desc
+),
 done as (
     -- replaced: not a person's act but what enqueue was asked to do with a twin
     select t.tenant_id, 'job' as target_kind, t.job_id::text as target, array['cancel', 'force_cancel'] as verbs, t.at as since
@@ -61,13 +67,8 @@ union all
 select c.tenant_id, 'tenant', c.tenant_id::text, 'set_weight', null, 'has a weight that no audit row tells of'
 from tenant_control c
 join tenant t on t.tenant_id = c.tenant_id and not t.is_system
-where c.weight is distinct from (
-    select (u.after ->> 'weight')::smallint
-    from o_audit u
-    where u.tenant_id = c.tenant_id and u.target_kind = 'tenant' and u.verb in ('create', 'set_weight')
-    order by u.at desc, u.id desc
-    limit 1
-)
+left join weighed w on w.tenant_id = c.tenant_id
+where c.weight is distinct from w.weight
 union all
 select j.tenant_id, 'job', j.job_id::text, 'run_again', null, 'repeats another job, and no audit row tells of it'
 from o_job j

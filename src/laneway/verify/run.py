@@ -36,28 +36,42 @@ def verify(conn: psycopg.Connection, *, schema: str = "laneway", sample: int | N
     """
     if sample is not None and sample < 1:
         raise ValueError(f"sample: {sample} jobs are none to look at; give 1 or more, or leave it out to look at all")
-    with _reading(conn, schema):
+    with _reading(conn, _settings(conn, schema=schema, sample=sample)):
         drawn = None if sample is None else _draw(conn, sample)
         return [found for invariant in invariants() if (found := _check(conn, invariant, drawn)) is not None]
 
 
 @contextmanager
-def _reading(conn: psycopg.Connection, schema: str) -> Generator[None]:
-    """One snapshot where the transaction is ours; a caller's is left as it was found, its search path included."""
+def _reading(conn: psycopg.Connection, settings: Mapping[str, str]) -> Generator[None]:
+    """One snapshot where the transaction is ours; a caller's is left as it was found, its settings included."""
     is_ours = conn.info.transaction_status == TransactionStatus.IDLE
     with conn.transaction():
         if is_ours:
             conn.execute("set transaction isolation level repeatable read read only")
-        before = _search_path(conn)
-        # what is ours comes first, and nobody's temporary table before it
-        conn.execute(sql.SQL("set local search_path to {}, pg_temp").format(sql.Identifier(schema)))
+        before = _put(conn, settings)
         yield
-        conn.execute("select set_config('search_path', %s, true)", [before])
+        _put(conn, before)
 
 
-def _search_path(conn: psycopg.Connection) -> str:
-    row = conn.execute("select current_setting('search_path')").fetchone()
-    return "" if row is None else str(row[0])
+def _settings(conn: psycopg.Connection, *, schema: str, sample: int | None) -> Mapping[str, str]:
+    # what is ours comes first, and nobody's temporary table before it
+    settings = {"search_path": sql.SQL("{}, pg_temp").format(sql.Identifier(schema)).as_string(conn)}
+    if sample is not None:
+        return settings
+    # nothing is known of how many rows a relation of the surface has: a wrong guess costs hours
+    return settings | {"enable_nestloop": "off"}
+
+
+def _put(conn: psycopg.Connection, settings: Mapping[str, str]) -> Mapping[str, str]:
+    """Puts settings in force until the transaction ends; answers what was in force before."""
+    names, values = list(settings), list(settings.values())
+    # the volatile call comes second: a row's columns are computed from left to right
+    rows = conn.execute(
+        "select s.name, current_setting(s.name), set_config(s.name, s.value, true)"
+        " from unnest(%s::text[], %s::text[]) as s (name, value)",
+        [names, values],
+    ).fetchall()
+    return {str(name): str(before) for name, before, _ in rows}
 
 
 def _check(

@@ -1,16 +1,133 @@
 -- A job comes out. One fence, three doors: claim() finds lanes and serves them in turns, claim_tenant() serves one
--- tenant of a list the caller has, finish_and_claim() (finish.sql) serves lanes the worker knows while it reports.
--- All three take jobs by take_lanes(), or take_strict() for a strict queue.
+-- tenant of a list the caller has, finish_and_claim() serves lanes the worker knows while it reports. All three pick rows
+-- under locks (pick_lanes, pick_shared, pick_strict) and begin their attempts in start_attempts().
 
--- Takes up to quota jobs of each lane, or of each group of lanes that share a quota: the lanes of a tenant ('tenant'),
--- all of them ('queue'); within a group the lowest ranks win.
--- Pick and update are one statement: a row that changed in that instant is left for the next claim, never taken twice.
--- started_at, until and deadline read the clock in the update itself, after the locks: read before them, the history of
--- a correct run would show attempts that overlap by the time between. Floors skip dead index entries under a pinned xmin.
-create or replace function take_lanes(
-    p_worker uuid, p_queue_id integer, p_runnable integer[], p_tenants uuid[], p_defs integer[], p_quotas integer[], p_shared_by text,
-    p_floors timestamptz[], p_now timestamptz, p_lease interval, p_grace interval
-) returns table (
+-- Locks up to quota jobs of each lane, and says how long an attempt of each may take. The limit stands inside the lateral
+-- and under the lock: chosen first and locked after, all claimers would go for the same rows, and all but one come home
+-- empty. Floors skip dead index entries under a pinned xmin.
+create or replace function pick_lanes(
+    p_queue_id integer, p_runnable integer[], p_tenants uuid[], p_defs integer[], p_quotas integer[], p_floors timestamptz[],
+    p_now timestamptz, out rows_held tid[], out timeouts integer[]
+)
+language plpgsql volatile
+as $$
+begin
+    select array_agg(x.tid), array_agg(a.timeout_seconds)
+    into rows_held, timeouts
+    from unnest(p_tenants, p_defs, p_quotas, p_floors) as u (tenant_id, def_id, quota, floor)
+    cross join lateral serve_lane(u.tenant_id, u.def_id, p_runnable, p_now) a
+    cross join lateral (
+        select l.ctid as tid
+        from live l
+        where l.queue_id = p_queue_id and l.tenant_id = u.tenant_id and l.def_id = u.def_id
+            and l.state = 0 and l.rank >= coalesce(u.floor, '-infinity')
+            and (l.expires_at is null or l.expires_at > p_now)
+        order by l.rank, l.job_id
+        limit u.quota
+        for update skip locked
+    ) x
+    where u.quota > 0;
+end
+$$;
+comment on function pick_lanes(integer, integer[], uuid[], integer[], integer[], timestamptz[], timestamptz)
+is 'Locks the first ready jobs of each of these lanes.';
+
+-- Where lanes share a quota (those of one tenant, or all of a queue that has one order), the lowest ranks of the group win.
+create or replace function pick_shared(
+    p_queue_id integer, p_runnable integer[], p_tenants uuid[], p_defs integer[], p_quotas integer[], p_floors timestamptz[],
+    p_is_one_order boolean, p_now timestamptz, out rows_held tid[], out timeouts integer[]
+)
+language plpgsql volatile
+as $$
+begin
+    -- materialized: run again by a nested loop, the limited scan would take more than the limit
+    with picked as materialized (
+        select x.tid, x.rank, x.job_id, u.tenant_id, u.quota, a.timeout_seconds
+        from unnest(p_tenants, p_defs, p_quotas, p_floors) as u (tenant_id, def_id, quota, floor)
+        cross join lateral serve_lane(u.tenant_id, u.def_id, p_runnable, p_now) a
+        cross join lateral (
+            select l.ctid as tid, l.rank, l.job_id
+            from live l
+            where l.queue_id = p_queue_id and l.tenant_id = u.tenant_id and l.def_id = u.def_id
+                and l.state = 0 and l.rank >= coalesce(u.floor, '-infinity')
+                and (l.expires_at is null or l.expires_at > p_now)
+            order by l.rank, l.job_id
+            limit u.quota
+            for update skip locked
+        ) x
+        where u.quota > 0
+    )
+    select array_agg(p.tid), array_agg(p.timeout_seconds)
+    into rows_held, timeouts
+    from (
+        select p.*, row_number() over (
+            partition by case when not p_is_one_order then p.tenant_id end order by p.rank, p.job_id) as place
+        from picked p
+    ) p
+    where p.place <= p.quota;
+end
+$$;
+comment on function pick_shared(integer, integer[], uuid[], integer[], integer[], timestamptz[], boolean, timestamptz)
+is 'Locks the first ready jobs of groups of lanes, by rank over each group.';
+
+-- The one place that says whether a lane may be served at this moment; no row: it may not.
+create or replace function serve_lane(p_tenant uuid, p_def_id integer, p_runnable integer[], p_now timestamptz)
+returns table (timeout_seconds integer, weight integer)
+language sql stable rows 1
+as $$
+    select d.timeout_seconds, t.weight::integer
+    from definition d
+    join tenant_control t on t.tenant_id = p_tenant
+    where d.def_id = p_def_id and p_def_id = any (p_runnable) and d.is_enabled
+        and not is_held_back(d.paused_at, d.paused_until, p_now)
+        and t.suspended_at is null and not is_held_back(t.paused_at, t.paused_until, p_now)
+        and not exists (
+            select from tenant_pair p
+            where p.tenant_id = p_tenant and p.def_id in (0, p_def_id) and is_held_back(p.paused_at, p.paused_until, p_now)
+        )
+$$;
+comment on function serve_lane(uuid, integer, integer[], timestamptz)
+is 'Whether a lane may be served by a worker that can run these definitions: its time per attempt and its tenant''s weight, or no row.';
+
+-- One order of rank over all tenants. What is held back or not for this worker is walked over: at most 20 rows per job
+-- asked for, then claim() goes by lanes. Strict queues are for few tenants.
+create or replace function pick_strict(
+    p_queue_id integer, p_runnable integer[], p_jobs integer, p_now timestamptz, out rows_held tid[], out timeouts integer[]
+)
+language plpgsql volatile
+as $$
+begin
+    select array_agg(c.tid), array_agg(c.timeout_seconds)
+    into rows_held, timeouts
+    from (
+        select x.tid, a.timeout_seconds
+        from (
+            select l.ctid as tid, l.tenant_id, l.def_id, l.rank, l.job_id
+            from live l
+            where l.queue_id = p_queue_id and l.state = 0 and l.is_strict
+            order by l.rank, l.job_id
+            limit 20 * p_jobs
+        ) w
+        cross join lateral serve_lane(w.tenant_id, w.def_id, p_runnable, p_now) a
+        -- locked one by one, in order, until there are enough
+        cross join lateral (
+            select l.ctid as tid
+            from live l
+            where l.ctid = w.tid and l.state + 0 = 0 and (l.expires_at is null or l.expires_at > p_now)
+            for update skip locked
+        ) x
+        order by w.rank, w.job_id
+        limit p_jobs
+    ) c;
+end
+$$;
+comment on function pick_strict(integer, integer[], integer, timestamptz) is 'Locks the first ready jobs of a strict queue.';
+
+-- The one place where an attempt begins: number, owner, lease and deadline, on rows that the caller has locked in an earlier
+-- statement. started_at, until and deadline read the clock here, after the locks: read before them, the history of a
+-- correct run would show attempts that overlap by the time between.
+create or replace function start_attempts(p_worker uuid, p_rows tid[], p_timeouts integer[], p_lease interval, p_grace interval)
+returns table (
     tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamptz,
     timeout_seconds integer, run_at timestamptz, correlation_id text, trace_id text, payload jsonb
 )
@@ -19,52 +136,7 @@ as $$
 #variable_conflict use_column
 begin
     return query
-    with lane as materialized (
-        select u.tenant_id, u.def_id, u.quota, u.floor, d.timeout_seconds
-        from unnest(p_tenants, p_defs, p_quotas, p_floors) as u (tenant_id, def_id, quota, floor)
-        cross join lateral (
-            select d.timeout_seconds
-            from definition d
-            where d.def_id = u.def_id and d.is_enabled and not is_held_back(d.paused_at, d.paused_until, p_now)
-            offset 0
-        ) d
-        cross join lateral (
-            select from tenant_control t
-            where t.tenant_id = u.tenant_id and t.suspended_at is null and not is_held_back(t.paused_at, t.paused_until, p_now)
-                and not exists (
-                    select from tenant_pair p
-                    where p.tenant_id = u.tenant_id and p.def_id in (0, u.def_id)
-                        and is_held_back(p.paused_at, p.paused_until, p_now)
-                )
-            offset 0
-        ) t
-        where u.quota > 0 and u.def_id = any (p_runnable)
-    ),
-    -- materialized: run again by a nested loop, the limited scan would take more than the limit
-    picked as materialized (
-        select x.tid, x.rank, x.job_id, a.tenant_id, a.quota, a.timeout_seconds
-        from lane a
-        cross join lateral (
-            select l.ctid as tid, l.rank, l.job_id
-            from live l
-            where l.queue_id = p_queue_id and l.tenant_id = a.tenant_id and l.def_id = a.def_id
-                and l.state = 0 and l.rank >= coalesce(a.floor, '-infinity')
-                and (l.expires_at is null or l.expires_at > p_now)
-            order by l.rank, l.job_id
-            limit a.quota
-            for update skip locked
-        ) x
-    ),
-    chosen as materialized (
-        select p.tid, p.timeout_seconds
-        from (
-            select p.*, case when p_shared_by = 'lane' then 1 else row_number() over (
-                partition by case when p_shared_by = 'tenant' then p.tenant_id end order by p.rank, p.job_id) end as place
-            from picked p
-        ) p
-        where p.place <= p.quota
-    ),
-    taken as (
+    with taken as (
         update live l
         set state = 1,
             attempt = l.attempt + 1,
@@ -74,7 +146,7 @@ begin
             started_at = clock(),
             until = clock() + least(p_lease, make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds)) + p_grace),
             deadline = clock() + make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds))
-        from chosen c
+        from unnest(p_rows, p_timeouts) as c (tid, timeout_seconds)
         where l.ctid = c.tid
         returning l.tenant_id, l.job_id, l.def_id, l.attempt, l.max_attempts, l.priority, l.rank,
             coalesce(l.timeout_seconds, c.timeout_seconds) as timeout_seconds
@@ -90,8 +162,7 @@ begin
     ) j;
 end
 $$;
-comment on function take_lanes(uuid, integer, integer[], uuid[], integer[], integer[], text, timestamptz[], timestamptz, interval, interval)
-is 'Claims jobs of these lanes for a worker: the one place where an attempt begins in a fair queue.';
+comment on function start_attempts(uuid, tid[], integer[], interval, interval) is 'Begins attempts on locked rows: the one place where a job becomes running.';
 
 create or replace function claim(
     p_worker uuid,
@@ -128,6 +199,7 @@ declare
     v_lanes record;
     v_second record;
     v_share record;
+    v_picked record;
     v_count integer;
     v_empty integer := 0;
     v_is_ring boolean := true;
@@ -146,20 +218,26 @@ begin
     end if;
     if not is_held_back(v_queue.paused_at, v_queue.paused_until, v_now) and cardinality(v_defs) > 0 then
         if v_queue.is_strict then
-            return query
-            select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
-            from take_strict(p_worker, v_queue.queue_id, v_defs, v_wanted, v_now, v_lease, v_grace) t;
-            get diagnostics v_count = row_count;
+            v_picked := pick_strict(v_queue.queue_id, v_defs, v_wanted, v_now);
+            v_count := coalesce(cardinality(v_picked.rows_held), 0);
+            if v_count > 0 then
+                return query
+                select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+                from start_attempts(p_worker, v_picked.rows_held, v_picked.timeouts, v_lease, v_grace) t;
+            end if;
             v_wanted := v_wanted - v_count;
             if v_wanted > 0 then
                 -- a backlog that is held back stands at the front, or jobs became ready while the queue was fair: the
                 -- lowest ranks of the lanes that may be served, up to 256 of them
-                select * into v_lanes from next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1, null, null, 2147483647, 0, 1, 256);
-                return query
-                select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
-                from take_lanes(p_worker, v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs,
-                    array_fill(v_wanted, array[cardinality(v_lanes.tenants)]), 'queue', null, v_now, v_lease, v_grace) t;
-                get diagnostics v_count = row_count;
+                v_lanes := next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1, null, null, 2147483647, 0, 1, 256);
+                v_picked := pick_shared(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs,
+                    array_fill(v_wanted, array[cardinality(v_lanes.tenants)]), null, true, v_now);
+                v_count := coalesce(cardinality(v_picked.rows_held), 0);
+                if v_count > 0 then
+                    return query
+                    select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+                    from start_attempts(p_worker, v_picked.rows_held, v_picked.timeouts, v_lease, v_grace) t;
+                end if;
                 v_wanted := v_wanted - v_count;
             end if;
             v_more := v_wanted = 0;
@@ -169,10 +247,10 @@ begin
             -- inside a tenant's lanes, at its first, or behind it
             v_from := coalesce(v_def, case when v_left > 0 then -1 else 2147483647 end);
             v_def := null;
-            select * into v_lanes from next_lanes(v_queue.queue_id, v_defs, v_now, v_after, v_from, null, null, greatest(v_wanted, p_look), v_left, p_quantum, p_max_lanes);
+            v_lanes := next_lanes(v_queue.queue_id, v_defs, v_now, v_after, v_from, null, null, greatest(v_wanted, p_look), v_left, p_quantum, p_max_lanes);
             v_is_ring := v_lanes.is_end;
             if v_lanes.is_end and v_after <> c_first then
-                select * into v_second from next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1,
+                v_second := next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1,
                     v_after, v_from,
                     greatest(v_wanted, p_look) - v_lanes.turns, 0, p_quantum, p_max_lanes);
                 v_is_ring := v_second.is_end;
@@ -192,7 +270,7 @@ begin
                 end if;
                 exit;
             end if;
-            select * into v_share from share_turns(v_lanes.tenants, v_lanes.weights, p_quantum, v_after, v_left, v_wanted, v_is_ring);
+            v_share := share_turns(v_lanes.tenants, v_lanes.weights, p_quantum, v_after, v_left, v_wanted, v_is_ring);
             v_after := v_share.next_after;
             v_left := v_share.next_left;
             if not v_is_known then
@@ -201,11 +279,17 @@ begin
                 v_lane_defs := v_lane_defs || v_lanes.defs;
                 v_weights := v_weights || v_lanes.weights;
             end if;
-            return query
-            select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
-            from take_lanes(p_worker, v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs, v_share.quotas,
-                case when v_share.is_shared then 'tenant' else 'lane' end, null, v_now, v_lease, v_grace) t;
-            get diagnostics v_count = row_count;
+            if v_share.is_shared then
+                v_picked := pick_shared(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs, v_share.quotas, null, false, v_now);
+            else
+                v_picked := pick_lanes(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs, v_share.quotas, null, v_now);
+            end if;
+            v_count := coalesce(cardinality(v_picked.rows_held), 0);
+            if v_count > 0 then
+                return query
+                select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+                from start_attempts(p_worker, v_picked.rows_held, v_picked.timeouts, v_lease, v_grace) t;
+            end if;
             v_wanted := v_wanted - v_count;
             if v_count = 0 then
                 -- what these lanes have is held by others, who will serve it; a tenant's open transaction on its own job
@@ -266,85 +350,6 @@ end
 $$;
 comment on function claimer(uuid, integer) is 'What a registered worker can run, and its lease.';
 
--- One order of rank over all tenants. What is held back or not for this worker is walked over: at most 20 rows per job
--- asked for, then claim() goes by lanes. Strict queues are for few tenants.
-create or replace function take_strict(
-    p_worker uuid, p_queue_id integer, p_defs integer[], p_jobs integer, p_now timestamptz, p_lease interval, p_grace interval
-) returns table (
-    tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamptz,
-    timeout_seconds integer, run_at timestamptz, correlation_id text, trace_id text, payload jsonb
-)
-language plpgsql volatile
-as $$
-#variable_conflict use_column
-begin
-    return query
-    with chosen as materialized (
-        select x.tid, d.timeout_seconds
-        from (
-            select l.ctid as tid, l.tenant_id, l.def_id, l.rank, l.job_id
-            from live l
-            where l.queue_id = p_queue_id and l.state = 0 and l.is_strict
-            order by l.rank, l.job_id
-            limit 20 * p_jobs
-        ) w
-        cross join lateral (
-            select d.timeout_seconds
-            from definition d
-            where d.def_id = w.def_id and d.def_id = any (p_defs) and d.is_enabled
-                and not is_held_back(d.paused_at, d.paused_until, p_now)
-            offset 0
-        ) d
-        cross join lateral (
-            select from tenant_control t
-            where t.tenant_id = w.tenant_id and t.suspended_at is null and not is_held_back(t.paused_at, t.paused_until, p_now)
-                and not exists (
-                    select from tenant_pair p
-                    where p.tenant_id = w.tenant_id and p.def_id in (0, w.def_id)
-                        and is_held_back(p.paused_at, p.paused_until, p_now)
-                )
-            offset 0
-        ) t
-        -- locked one by one, in order, until there are enough
-        cross join lateral (
-            select l.ctid as tid
-            from live l
-            where l.ctid = w.tid and l.state + 0 = 0 and (l.expires_at is null or l.expires_at > p_now)
-            for update skip locked
-        ) x
-        order by w.rank, w.job_id
-        limit p_jobs
-    ),
-    taken as (
-        update live l
-        set state = 1,
-            attempt = l.attempt + 1,
-            worker_id = p_worker,
-            -- a job that has started does not expire any more
-            expires_at = null,
-            started_at = clock(),
-            until = clock() + least(p_lease, make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds)) + p_grace),
-            deadline = clock() + make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds))
-        from chosen c
-        where l.ctid = c.tid
-        returning l.tenant_id, l.job_id, l.def_id, l.attempt, l.max_attempts, l.priority, l.rank,
-            coalesce(l.timeout_seconds, c.timeout_seconds) as timeout_seconds
-    )
-    select t.tenant_id, t.job_id, t.def_id, t.attempt, t.max_attempts, t.priority, t.rank, t.timeout_seconds,
-        j.run_at, j.correlation_id, j.trace_id, j.payload
-    from taken t
-    cross join lateral (
-        select j.run_at, j.correlation_id, j.trace_id, j.payload
-        from job j
-        where j.tenant_id = t.tenant_id and j.def_id = t.def_id and j.id = t.job_id
-        offset 0
-    ) j
-    order by t.rank, t.job_id;
-end
-$$;
-comment on function take_strict(uuid, integer, integer[], integer, timestamptz, interval, interval)
-is 'Claims jobs of a strict queue in one order of rank: the one place where an attempt begins in a strict queue.';
-
 create or replace function claim_tenant(
     p_tenant uuid, p_worker uuid, p_queue text, p_defs integer[], p_jobs integer, p_lease_seconds integer default null
 ) returns table (
@@ -359,6 +364,7 @@ declare
     v_queue queue;
     v_claimer record;
     v_defs integer[];
+    v_picked record;
 begin
     perform require_read_committed();
     perform require_claim_size(p_jobs, 1, 1);
@@ -371,9 +377,10 @@ begin
         return;
     end if;
     v_defs := array(select d from unnest(p_defs) d where d = any (v_claimer.defs));
+    v_picked := pick_shared(v_queue.queue_id, v_defs, array_fill(p_tenant, array[cardinality(v_defs)]), v_defs,
+        array_fill(p_jobs, array[cardinality(v_defs)]), null, false, v_now);
     return query
-    select t.* from take_lanes(p_worker, v_queue.queue_id, v_defs, array_fill(p_tenant, array[cardinality(v_defs)]), v_defs,
-        array_fill(p_jobs, array[cardinality(v_defs)]), 'tenant', null, v_now, v_claimer.lease, v_claimer.grace) t;
+    select t.* from start_attempts(p_worker, v_picked.rows_held, v_picked.timeouts, v_claimer.lease, v_claimer.grace) t;
 end
 $$;
 comment on function claim_tenant(uuid, uuid, text, integer[], integer, integer)

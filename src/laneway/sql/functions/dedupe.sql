@@ -84,14 +84,26 @@ as $$
 declare
     v_holders uuid[];
     v_missing integer;
+    v_timeout text := current_setting('lock_timeout');
 begin
     for v_try in 1..3 loop
-        insert into job_key as k (tenant_id, def_id, kind, key, job_id, until)
-        select p_tenant, u.def_id, p_kind, u.key, u.id, p_now + make_interval(secs => u.dedupe_window)
-        from unnest(p_ids, p_defs, p_wrongs, p_keys, p_windows, v_holders) as u (id, def_id, wrong, key, dedupe_window, holder)
-        where u.wrong is null and u.key is not null and u.holder is null
-        order by u.def_id, u.key
-        on conflict do nothing;
+        -- in key order, so that two calls never wait in a circle; a key that vanished since is behind keys that this call
+        -- holds by now, so the second and third try wait for nobody
+        begin
+            perform set_config('lock_timeout', case when v_try = 1 then v_timeout else '5ms' end, true);
+            insert into job_key as k (tenant_id, def_id, kind, key, job_id, until)
+            select p_tenant, u.def_id, p_kind, u.key, u.id, p_now + make_interval(secs => u.dedupe_window)
+            from unnest(p_ids, p_defs, p_wrongs, p_keys, p_windows, v_holders) as u (id, def_id, wrong, key, dedupe_window, holder)
+            where u.wrong is null and u.key is not null and u.holder is null
+            order by u.def_id, u.key
+            on conflict do nothing;
+            perform set_config('lock_timeout', v_timeout, true);
+        exception when lock_not_available then
+            if v_try = 1 then
+                raise;
+            end if;
+            exit;
+        end;
         -- a window that is over, of a job that has ended: its key is taken over
         update job_key k
         set job_id = u.id, until = p_now + make_interval(secs => u.dedupe_window), is_ended = false

@@ -41,7 +41,7 @@ begin
     where l.ctid = any (v_rows);
     perform note_worker(p_worker, v_now);
     if array_position(v_answers, null) is null then
-        return v_answers;
+        return coalesce(v_answers, '{}');
     end if;
     return array(
         select coalesce(u.answer, (

@@ -32,6 +32,7 @@ declare
     v_defs integer[];
     v_total integer := 0;
     v_is_shared boolean := false;
+    v_picked record;
 begin
     perform require_read_committed();
     if cardinality(p_jobs) > 0 then
@@ -57,10 +58,16 @@ begin
         end loop;
         perform require_claim_size(v_total, 1, 1);
         if v_defs <> '{}' and not is_held_back(v_queue.paused_at, v_queue.paused_until, v_now) then
-            return query
-            select t.*, null::smallint[]
-            from take_lanes(p_worker, v_queue.queue_id, v_defs, p_lane_tenants, p_lane_defs, p_quotas,
-                case when v_is_shared then 'tenant' else 'lane' end, p_floors, v_now, v_lease, v_grace) t;
+            if v_is_shared then
+                v_picked := pick_shared(v_queue.queue_id, v_defs, p_lane_tenants, p_lane_defs, p_quotas, p_floors, false, v_now);
+            else
+                v_picked := pick_lanes(v_queue.queue_id, v_defs, p_lane_tenants, p_lane_defs, p_quotas, p_floors, v_now);
+            end if;
+            if v_picked.rows_held is not null then
+                return query
+                select t.*, null::smallint[]
+                from start_attempts(p_worker, v_picked.rows_held, v_picked.timeouts, v_lease, v_grace) t;
+            end if;
         end if;
     end if;
     return query

@@ -33,20 +33,7 @@ begin
             limit 1
         ) n
         cross join lateral (
-            select case when n.def_id = any (p_defs) and exists (
-                    select from definition d
-                    where d.def_id = n.def_id and d.is_enabled and not is_held_back(d.paused_at, d.paused_until, p_now)
-                ) then coalesce((
-                    select t.weight
-                    from tenant_control t
-                    where t.tenant_id = n.tenant_id and t.suspended_at is null
-                        and not is_held_back(t.paused_at, t.paused_until, p_now)
-                        and not exists (
-                            select from tenant_pair p
-                            where p.tenant_id = n.tenant_id and p.def_id in (0, n.def_id)
-                                and is_held_back(p.paused_at, p.paused_until, p_now)
-                        )
-                ), 0) else 0 end::integer as weight,
+            select coalesce((select a.weight from serve_lane(n.tenant_id, n.def_id, p_defs, p_now) a), 0) as weight,
                 case when n.def_id = any (p_defs) then n.def_id else coalesce(
                     (select min(d) - 1 from unnest(p_defs) d where d > n.def_id), 2147483647) end as hop_def
             offset 0
