@@ -15,7 +15,7 @@ from laneway.database.names import Names
 from laneway.database.options import InstallOptions, doorbell_statement
 from laneway.database.patience import Patience, lock_for_transaction, lock_tables
 from laneway.database.plan import Plan, State, cut, make_plan, settle_options, verify_applied
-from laneway.database.roles import Server, become_owner, is_single_role, read_server, revoke_temp
+from laneway.database.roles import Server, become_owner, close_large_objects, is_single_role, read_server, revoke_temp
 from laneway.database.routines import apply_file, drop_made, drop_views, pin, told
 from laneway.database.sqlfiles import Migration, SqlFiles
 from laneway.database.sqltext import Made, trusted
@@ -80,6 +80,7 @@ class Apply:
         prepare(conn, names, lock_timeout=self._order.patience.lock_timeout)
         lock_for_transaction(conn, names)
         server = read_server(conn, names)
+        close_large_objects(conn, server)
         if warning := revoke_temp(conn, server):
             self._journal.warnings.append(warning)
         single = is_single_role(server, names, asked=asked.single_role if asked else None)

@@ -17,7 +17,7 @@ def first_context_key(conn: psycopg.Connection, *, schema: str) -> str | None:
     with conn.transaction(), conn.cursor(row_factory=scalar_row) as cursor:
         if cursor.execute("select 1 from pg_roles where rolname = %s", [owner]).fetchone():
             cursor.execute(sql.SQL("set local role {}").format(sql.Identifier(owner)))
-        query = sql.SQL("select 1 from {}.context_key limit 1").format(inside)
-        if cursor.execute(query).fetchone():
+        cursor.execute(sql.SQL("set local search_path = {}, pg_temp").format(inside))
+        if cursor.execute("select 1 from context_key limit 1").fetchone():
             return None
-        return str(cursor.execute(sql.SQL("select {}.add_context_key(%s)").format(inside), [FIRST]).fetchone())
+        return str(cursor.execute("select add_context_key(%s)", [FIRST]).fetchone())

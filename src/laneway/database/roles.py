@@ -44,6 +44,7 @@ class Server:
     schema_is_empty: bool
     is_installed: bool
     public_has_temp: bool
+    public_makes_large_objects: bool
 
 
 def read_server(conn: psycopg.Connection, names: Names) -> Server:
@@ -66,7 +67,8 @@ def read_server(conn: psycopg.Connection, names: Names) -> Server:
                 select from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = %(schema)s),
             exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
                 where n.nspname = %(schema)s and c.relname = 'install_migration'),
-            has_database_privilege('public', current_database(), 'TEMP')
+            has_database_privilege('public', current_database(), 'TEMP'),
+            has_function_privilege('public', 'lo_create(oid)', 'EXECUTE')
         """,
         {
             "right": "SET" if version >= _OPTIONS_FROM else "MEMBER",
@@ -78,7 +80,7 @@ def read_server(conn: psycopg.Connection, names: Names) -> Server:
     if row is None:
         raise InstallError("the server did not say who it is", hint="Look at its log.")
     members = frozenset((pair.split("\n")[0], pair.split("\n")[1]) for pair in row[5])
-    return Server(version, row[0], row[1], row[2], row[3], frozenset(row[4]), members, *row[6:10])
+    return Server(version, row[0], row[1], row[2], row[3], frozenset(row[4]), members, *row[6:11])
 
 
 def role_statements(server: Server, names: Names) -> Iterator[str]:
@@ -167,6 +169,17 @@ def _run(conn: psycopg.Connection, server: Server, names: Names, wanted: Iterabl
             ) from error
         done.append(statement)
     return tuple(done)
+
+
+def close_large_objects(conn: psycopg.Connection, server: Server) -> None:
+    """Everyone may make large objects, and so fill the disk, until a superuser says otherwise."""
+    if server.is_superuser and server.public_makes_large_objects:
+        conn.execute(trusted(large_objects_statement()), prepare=False)
+
+
+def large_objects_statement() -> str:
+    makers = "lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea), lo_import(text), lo_import(text, oid)"
+    return f"revoke execute on function {makers} from public"
 
 
 def revoke_temp(conn: psycopg.Connection, server: Server) -> str | None:

@@ -19,6 +19,7 @@ from laneway.database.plan import Plan, cut, make_plan, settle_options, verify_a
 from laneway.database.roles import (
     default_privileges,
     is_single_role,
+    large_objects_statement,
     role_statements,
     schema_statements,
     temp_statement,
@@ -93,6 +94,8 @@ class _Script:
 
     def _roles(self) -> Iterator[str]:
         server = self.seen.server
+        if server.is_superuser and server.public_makes_large_objects:
+            yield large_objects_statement()
         if server.public_has_temp:
             yield temp_statement(server)
         if self.options.single_role:

@@ -61,7 +61,7 @@ class Stage:
 
     def ensure_key(self) -> None:
         """Contexts are signed even where the database signs them itself; an install begins without a key."""
-        with suppress(psycopg.errors.ObjectNotInPrerequisiteState), self._as("admin"):
+        with suppress(psycopg.errors.ObjectNotInPrerequisiteState), self._as("owner"):
             self._conn.execute("select add_context_key('demo')")
 
     def define(self) -> None:

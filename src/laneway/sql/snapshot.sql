@@ -7,10 +7,8 @@ default privileges
 function add_context_key
     (p_kid text, p_key bytea DEFAULT NULL::bytea)
     returns text
-    owner owner language plpgsql volatile parallel unsafe security definer cost 100
-    set search_path=<schema>, pg_temp
+    owner owner language plpgsql volatile parallel unsafe cost 100
     body 4f65b2a99b0a82b01e2e1828f5805ac1b9988c7a79470b4d507532ae88f265f3
-    granted to admin: execute
     -- Adds a signing key and answers it once as kid:base64.
 
 function arm
@@ -33,7 +31,7 @@ function backoff_seconds
     (p_kind text, p_base double precision, p_factor double precision, p_cap double precision, p_jitter double precision, p_list double precision[], p_tries integer, p_random double precision)
     returns double precision
     owner owner language sql immutable parallel safe cost 100
-    body d8310f84f7677c2c70f197ed4593db1d64239686c4e9b0ed9c2b86819cd954cd
+    body b3a6fb14e9176ddecc7afce1938e3729164c146a5598af9dd0aeb70f2c78e00c
     -- Seconds before the next attempt after this many failed ones; p_random is drawn from 0..1.
 
 function beat
@@ -99,7 +97,7 @@ function claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body ec5b4f69af1a20c83bdced681c90587173d00aabdc3f6e13bbd830044f600c62
+    body ee8b73b6b6d2678c314a0f85e9dcd3189a5b8d1579ffe078d4940cd2b59850be
     granted to worker: execute
     -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim, whether more may be there, and the lanes found, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
 
@@ -321,7 +319,7 @@ function ensure_queue
     (p_queue text, p_now timestamp with time zone)
     returns integer
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body eddba68fefea5a8477904c596bf4cc5caac732cf22daebc116465810a88bfa5f
+    body 1b9f8e33f442fae83698520ba8fd4a31c7a1d2b95699e5f04fca401b531b813b
     -- The id of a queue, made with default settings where it is missing.
 
 function enter
@@ -362,7 +360,7 @@ function explain_refusal
     (p_wrong smallint, p_definition text, p_payload jsonb, p_priority integer, p_key text, OUT refusal text, OUT field text, OUT value text, OUT hint text)
     returns record
     owner owner language plpgsql stable parallel unsafe cost 100
-    body 11f64c729dd384576f7c1fb69854871fe382e27bea93431c65a0f5dac59d5822
+    body f93ef0df5c8cb4f8304b184b9e35bbc57e43dc33c83111249d0352e3a3fc9ed3
     -- The words of a refused item.
 
 function explain_unchanged
@@ -424,7 +422,7 @@ function finish_and_claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body c7b71b28d50b0d09cb97de3870557f0b880a0949a76942f0a1fb7f5f1cd4baef
+    body 6825f0079c94b170e13a9558ec3b1a751570f9267870fdfcce4620467cf8bad4
     granted to worker: execute
     -- Reports successes and claims from known lanes in one call. The last row has no job: it carries the answers to the reports, in their order.
 
@@ -582,7 +580,7 @@ function is_too_large
     (p_document jsonb, p_bytes integer)
     returns boolean
     owner owner language sql stable parallel safe cost 100
-    body 064afbab1bd305cbb24adefffca456735609e1ee72f9bf4230414fb5ef518e45
+    body 5a3e72c2b4cf4f2f910ed45728190ce14b835c6cd0d74ad6e4d0bcea6a39d00d
     -- Whether the text of a document takes more bytes than this.
 
 function judge_item
@@ -737,14 +735,14 @@ function move_later
     (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, p_now timestamp with time zone)
     returns uuid[]
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body b19839c4a0b669cfaad01aecfe22f87941c10ace667e043770822c01e9ebb3b0
+    body 46b924990f22ab46d409b3b2c2864d76398fbe338adeefaf804df2a61c0981c5
     -- Gives parked jobs another time, or makes them ready.
 
 function move_live
     (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, p_now timestamp with time zone)
     returns uuid[]
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 9c5593d2430bd4dfb5f32c2849dc50a01d494501a70fa25684d658ff26668ab2
+    body 75bb88b881d4345a0a02ee6c89b9ce4ed3f8941c4c3a302d001d986d9568be6d
     -- Parks ready jobs until another time.
 
 function move_queued
@@ -867,7 +865,7 @@ function pick_strict
     (p_queue_id integer, p_runnable integer[], p_jobs integer, p_now timestamp with time zone, OUT rows_held tid[], OUT timeouts integer[])
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 1a2868749c8903e09244d8caffce27268e4958846302ea2caed7fe7a1aa1ea31
+    body b8f0476826e1dd0903cdab0927ce01a87e821204a0a5d6dbf2b9474de32904af
     -- Locks the first ready jobs of a strict queue.
 
 function promote
@@ -1124,16 +1122,14 @@ function retry_one
     (p_tenant uuid, p_job uuid, p_reason text, p_now timestamp with time zone, OUT answer text, OUT state text, OUT active_twin uuid)
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 00ab4282a19c0d3272b50033db9f0eae6669211c60fb377e48f915f51ff31d51
+    body 30da01fed9cab43da988741b87e9a7a943be677046269a721a5a14eed0e710b0
     -- Makes one ended job ready again.
 
 function revoke_context_key
     (p_kid text, p_after_seconds integer DEFAULT 0)
     returns void
-    owner owner language plpgsql volatile parallel unsafe security definer cost 100
-    set search_path=<schema>, pg_temp
+    owner owner language plpgsql volatile parallel unsafe cost 100
     body 824c5b6947370f47064a26d672efb5fb0d603278b9cac30fdd5b8caafb17ac6b
-    granted to admin: execute
     -- Ends a signing key, at once or after a rotation.
 
 function ring
@@ -1251,7 +1247,7 @@ function start_attempts
     (p_worker uuid, p_rows tid[], p_timeouts integer[], p_lease interval, p_grace interval)
     returns TABLE(tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamp with time zone, timeout_seconds integer, run_at timestamp with time zone, correlation_id text, trace_id text, payload jsonb)
     owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body 7a802fe238891e0bc8e4904474573ba38f7e528d1d7386794545b29a6cf02b9e
+    body 5332d3df0a644395088b5189274039896b0fcaf9139623a7b4dcaa61693f943d
     -- Begins attempts on locked rows: the one place where a job becomes running.
 
 function state_of

@@ -111,11 +111,13 @@ def made_again(situation: Situation, verb: Verb) -> Transition:
             return Transition(Answer.DUPLICATE, first.becomes)
         case Verb.ENQUEUE_REPLACE if "waiting+" in first.changes:
             return Transition(Answer.CREATED, first.becomes, REPLACED_SUCCESSOR)
+        case Verb.ENQUEUE_REPLACE if situation is Situation.FREED:
+            # it stands behind the job of the first, and is older than the second
+            changes = REPLACED_NEW | {"waiting-", "job_key-", "handover+"}
+            return Transition(Answer.CREATED, Situation.CANCELED_UNSTARTED, changes)
         case Verb.ENQUEUE_REPLACE:
             becomes = Situation.CANCELED_UNSTARTED if situation is Situation.ABSENT else first.becomes
-            # the job that is freed still stands behind the one that is replaced
-            behind = {"handover+"} if situation is Situation.FREED else frozenset[str]()
-            return Transition(Answer.CREATED, becomes, REPLACED_NEW | behind)
+            return Transition(Answer.CREATED, becomes, REPLACED_NEW)
         case _:
             return Transition(Answer.EXISTING, first.becomes)
 

@@ -9,7 +9,6 @@ from typing import LiteralString
 import psycopg
 from psycopg import sql
 from psycopg.pq import TransactionStatus
-from psycopg.rows import scalar_row
 
 from laneway.verify.invariants import Invariant, invariants, packaged
 
@@ -37,8 +36,8 @@ def verify(conn: psycopg.Connection, *, schema: str = "laneway", sample: int | N
     if sample is not None and sample < 1:
         raise ValueError(f"sample: {sample} jobs are none to look at; give 1 or more, or leave it out to look at all")
     with _reading(conn, _settings(conn, schema=schema, sample=sample)):
-        drawn = None if sample is None else _draw(conn, sample)
-        return [found for invariant in invariants() if (found := _check(conn, invariant, drawn)) is not None]
+        rows = conn.execute(_whole()) if sample is None else conn.execute(_sampled(), _draw(conn, sample))
+        return _sorted_out(rows.fetchall())
 
 
 @contextmanager
@@ -59,7 +58,7 @@ def _settings(conn: psycopg.Connection, *, schema: str, sample: int | None) -> M
     if sample is not None:
         return settings
     # nothing is known of how many rows a relation of the surface has: a wrong guess costs hours
-    return settings | {"enable_nestloop": "off"}
+    return settings | {"enable_nestloop": "off", "jit": "off"}
 
 
 def _put(conn: psycopg.Connection, settings: Mapping[str, str]) -> Mapping[str, str]:
@@ -74,31 +73,46 @@ def _put(conn: psycopg.Connection, settings: Mapping[str, str]) -> Mapping[str, 
     return {str(name): str(before) for name, before, _ in rows}
 
 
-def _check(
-    conn: psycopg.Connection, invariant: Invariant, drawn: Mapping[str, Sequence[object]] | None
-) -> Violation | None:
-    query = _whole(invariant) if drawn is None else _sampled(invariant)
-    rows = conn.cursor(row_factory=scalar_row).execute(query, drawn).fetchall()
-    return Violation(invariant.number, invariant.title, tuple(rows)) if rows else None
+def _sorted_out(rows: Sequence[tuple[str, Mapping[str, object]]]) -> list[Violation]:
+    return [
+        Violation(invariant.number, invariant.title, broken)
+        for invariant in invariants()
+        if (broken := tuple(row for number, row in rows if number == invariant.number))
+    ]
 
 
 @cache
-def _whole(invariant: Invariant) -> sql.Composed:
-    return _query(packaged("surface.sql"), invariant)
+def _whole() -> sql.Composed:
+    return _query(packaged("surface.sql"))
 
 
 @cache
-def _sampled(invariant: Invariant) -> sql.Composed:
+def _sampled() -> sql.Composed:
     # a literal percent sign would be taken for a parameter
-    return _query(packaged("sample.sql") + ",\n" + packaged("surface.sql").replace("%", "%%"), invariant, percent="%%")
+    return _query(packaged("sample.sql") + ",\n" + packaged("surface.sql").replace("%", "%%"), percent="%%")
 
 
-def _query(relations: LiteralString, invariant: Invariant, *, percent: LiteralString = "%") -> sql.Composed:
-    query = invariant.query.replace("%", percent)
+def _query(relations: LiteralString, *, percent: LiteralString = "%") -> sql.Composed:
+    """All invariants in one statement: each relation of the surface is read once, in one snapshot."""
+    parts = [_part(invariant, percent=percent) for invariant in invariants()]
+    return sql.SQL("with\n" + relations + "\n") + sql.SQL("\nunion all\n").join(parts)
+
+
+def _part(invariant: Invariant, *, percent: LiteralString) -> sql.Composed:
     # as JSON: what is broken may hold values that a driver cannot, such as a time without an end
-    return sql.SQL(
-        "with\n" + relations + "\nselect row_to_json(violation) from (\n" + query + "\n) violation limit "
-    ) + sql.Literal(MOST_ROWS)
+    return sql.Composed(
+        [
+            sql.SQL("select "),
+            sql.Literal(invariant.number),
+            sql.SQL(
+                "::text, row_to_json(v) from (select * from (\n"  # noqa: S608 -- files of ours
+                + invariant.query.replace("%", percent)
+                + "\n) v limit "
+            ),
+            sql.Literal(MOST_ROWS),
+            sql.SQL(") v"),
+        ]
+    )
 
 
 def _draw(conn: psycopg.Connection, most: int) -> Mapping[str, Sequence[object]]:

@@ -100,23 +100,27 @@ begin
     select array_agg(c.tid), array_agg(c.timeout_seconds)
     into rows_held, timeouts
     from (
-        select x.tid, a.timeout_seconds
+        select x.tid, s.timeout_seconds
         from (
-            select l.ctid as tid, l.tenant_id, l.def_id, l.rank, l.job_id
-            from live l
-            where l.queue_id = p_queue_id and l.state = 0 and l.is_strict
-            order by l.rank, l.job_id
-            limit 20 * p_jobs
-        ) w
-        cross join lateral serve_lane(w.tenant_id, w.def_id, p_runnable, p_now) a
-        -- locked one by one, in order, until there are enough
+            select w.tid, a.timeout_seconds
+            from (
+                select l.ctid as tid, l.tenant_id, l.def_id, l.rank, l.job_id
+                from live l
+                where l.queue_id = p_queue_id and l.state = 0 and l.is_strict
+                order by l.rank, l.job_id
+                limit 20 * p_jobs
+            ) w
+            cross join lateral serve_lane(w.tenant_id, w.def_id, p_runnable, p_now) a
+            order by w.rank, w.job_id
+            -- no sort may come above the locks: all rows would be locked before the first is counted
+            offset 0
+        ) s
         cross join lateral (
             select l.ctid as tid
             from live l
-            where l.ctid = w.tid and l.state + 0 = 0 and (l.expires_at is null or l.expires_at > p_now)
+            where l.ctid = s.tid and l.state + 0 = 0 and (l.expires_at is null or l.expires_at > p_now)
             for update skip locked
         ) x
-        order by w.rank, w.job_id
         limit p_jobs
     ) c;
 end
@@ -146,10 +150,10 @@ begin
             started_at = clock(),
             until = clock() + least(p_lease, make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds)) + p_grace),
             deadline = clock() + make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds))
-        from unnest(p_rows, p_timeouts) as c (tid, timeout_seconds)
+        from unnest(p_rows, p_timeouts) with ordinality as c (tid, timeout_seconds, place)
         where l.ctid = c.tid
         returning l.tenant_id, l.job_id, l.def_id, l.attempt, l.max_attempts, l.priority, l.rank,
-            coalesce(l.timeout_seconds, c.timeout_seconds) as timeout_seconds
+            coalesce(l.timeout_seconds, c.timeout_seconds) as timeout_seconds, c.place
     )
     select t.tenant_id, t.job_id, t.def_id, t.attempt, t.max_attempts, t.priority, t.rank, t.timeout_seconds,
         j.run_at, j.correlation_id, j.trace_id, j.payload
@@ -159,7 +163,8 @@ begin
         from job j
         where j.tenant_id = t.tenant_id and j.def_id = t.def_id and j.id = t.job_id
         offset 0
-    ) j;
+    ) j
+    order by t.place;
 end
 $$;
 comment on function start_attempts(uuid, tid[], integer[], interval, interval) is 'Begins attempts on locked rows: the one place where a job becomes running.';
@@ -190,7 +195,7 @@ declare
     v_wanted integer := p_jobs;
     v_after uuid := coalesce(p_after, c_first);
     v_left integer := coalesce(p_left, 0);
-    v_def integer := p_after_def;
+    v_def integer;
     v_from integer;
     v_defs integer[];
     v_queue queue;
@@ -229,7 +234,16 @@ begin
             if v_wanted > 0 then
                 -- a backlog that is held back stands at the front, or jobs became ready while the queue was fair: the
                 -- lowest ranks of the lanes that may be served, up to 256 of them
-                v_lanes := next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1, null, null, 2147483647, 0, 1, 256);
+                -- and behind them, where nobody may serve those
+                v_after := case when p_after_def is null then c_first else v_after end;
+                v_from := coalesce(p_after_def, -1);
+                for v_try in 1..8 loop
+                    v_lanes := next_lanes(v_queue.queue_id, v_defs, v_now, v_after, v_from, null, null, 2147483647, 0, 1, 256);
+                    v_after := v_lanes.last_tenant;
+                    v_from := v_lanes.last_def;
+                    exit when cardinality(v_lanes.tenants) > 0 or v_lanes.is_end;
+                end loop;
+                v_def := case when not v_lanes.is_end then v_from end;
                 v_picked := pick_shared(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs,
                     array_fill(v_wanted, array[cardinality(v_lanes.tenants)]), null, true, v_now);
                 v_count := coalesce(cardinality(v_picked.rows_held), 0);
@@ -240,12 +254,13 @@ begin
                 end if;
                 v_wanted := v_wanted - v_count;
             end if;
-            v_more := v_wanted = 0;
+            v_more := v_wanted = 0 or v_def is not null;
             v_wanted := 0;
         end if;
         while v_wanted > 0 loop
             -- inside a tenant's lanes, at its first, or behind it
-            v_from := coalesce(v_def, case when v_left > 0 then -1 else 2147483647 end);
+            v_from := coalesce(v_def, p_after_def, case when v_left > 0 then -1 else 2147483647 end);
+            p_after_def := null;
             v_def := null;
             v_lanes := next_lanes(v_queue.queue_id, v_defs, v_now, v_after, v_from, null, null, greatest(v_wanted, p_look), v_left, p_quantum, p_max_lanes);
             v_is_ring := v_lanes.is_end;

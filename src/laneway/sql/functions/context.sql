@@ -167,9 +167,11 @@ end
 $$;
 comment on function enter_tenant(uuid, text, text) is 'Trusted mode: enters a tenant without a token, for the rest of this transaction and no other.';
 
+-- Keys are the owner's alone: whoever may add one can sign itself into any tenant. Granted to nobody; `laneway init` and
+-- whoever may become the owner call them with the schema on the path.
 -- The key is answered once, for the signer's environment. Without one given it comes from the server's strong random.
 create or replace function add_context_key(p_kid text, p_key bytea default null) returns text
-language plpgsql volatile security definer set search_path from current
+language plpgsql volatile
 as $$
 declare
     v_key bytea := coalesce(p_key, sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
@@ -199,7 +201,7 @@ $$;
 comment on function add_context_key(text, bytea) is 'Adds a signing key and answers it once as kid:base64.';
 
 create or replace function revoke_context_key(p_kid text, p_after_seconds integer default 0) returns void
-language plpgsql volatile security definer set search_path from current
+language plpgsql volatile
 as $$
 begin
     if p_after_seconds is null or p_after_seconds not between 0 and 900 then

@@ -118,7 +118,10 @@ create or replace function ensure_queue(p_queue text, p_now timestamptz) returns
 language plpgsql volatile
 as $$
 begin
-    insert into queue (name, created_at) values (p_queue, p_now) on conflict do nothing;
+    -- looked at first: an insert would wait for an operator's open transaction on a queue that is there
+    if not exists (select from queue q where q.name = p_queue) then
+        insert into queue (name, created_at) values (p_queue, p_now) on conflict do nothing;
+    end if;
     return queue_id_of(p_queue);
 end
 $$;

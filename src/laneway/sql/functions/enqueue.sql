@@ -18,7 +18,7 @@ begin
         when 2 then
             refusal := 'disabled'; field := 'definition'; value := p_definition; hint := 'Enable the definition first.';
         when 3 then
-            refusal := 'too_large'; field := 'payload'; value := octet_length(p_payload::text) || ' bytes';
+            refusal := 'too_large'; field := 'payload'; value := 'more than 262144 bytes, or a number beyond 1e308';
             hint := 'At most 262144 bytes; store the document elsewhere and pass a reference.';
         when 4 then
             refusal := 'too_deep'; field := 'payload'; value := 'more than 32 levels'; hint := 'At most 32 levels.';

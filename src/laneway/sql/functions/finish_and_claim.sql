@@ -35,11 +35,6 @@ declare
     v_picked record;
 begin
     perform require_read_committed();
-    if cardinality(p_jobs) > 0 then
-        perform require_parallel('p_jobs', cardinality(p_jobs), array[array_dims(p_jobs), coalesce(array_dims(p_tenants), 'none'),
-            coalesce(array_dims(p_attempts), 'none'), array_dims(p_results)]);
-        v_answers := complete_held(p_worker, p_tenants, p_jobs, p_attempts, p_results, v_now);
-    end if;
     if cardinality(p_lane_tenants) > 0 then
         perform require_parallel('p_lane_tenants', cardinality(p_lane_tenants), array[array_dims(p_lane_tenants),
             coalesce(array_dims(p_lane_defs), 'none'), coalesce(array_dims(p_quotas), 'none'), array_dims(p_floors)]);
@@ -53,10 +48,18 @@ begin
             if i > 1 and p_lane_tenants[i] = p_lane_tenants[i - 1] then
                 v_is_shared := true;
             else
-                v_total := v_total + least(greatest(p_quotas[i], 0), 1001);
+                v_total := v_total + least(greatest(coalesce(p_quotas[i], 0), 0), 1001);
             end if;
         end loop;
-        perform require_claim_size(v_total, 1, 1);
+        perform require_claim_size(greatest(v_total, 1), 1, 1);
+    end if;
+    -- behind all that may refuse the call, which would take the reports back with it
+    if cardinality(p_jobs) > 0 then
+        perform require_parallel('p_jobs', cardinality(p_jobs), array[array_dims(p_jobs), coalesce(array_dims(p_tenants), 'none'),
+            coalesce(array_dims(p_attempts), 'none'), array_dims(p_results)]);
+        v_answers := complete_held(p_worker, p_tenants, p_jobs, p_attempts, p_results, v_now);
+    end if;
+    if cardinality(p_lane_tenants) > 0 then
         if v_defs <> '{}' and not is_held_back(v_queue.paused_at, v_queue.paused_until, v_now) then
             if v_is_shared then
                 v_picked := pick_shared(v_queue.queue_id, v_defs, p_lane_tenants, p_lane_defs, p_quotas, p_floors, false, v_now);

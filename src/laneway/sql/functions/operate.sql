@@ -210,7 +210,8 @@ begin
     elsif state in ('queued', 'running') then
         answer := 'active';
         return;
-    elsif v_held.attempt is distinct from v_final.attempt then
+    elsif v_held.attempt is distinct from v_final.attempt or state is distinct from state_word(v_final.final_state) then
+        -- somebody holds the row, or the job ended a moment ago, behind the row that is held here
         answer := 'busy';
         return;
     elsif v_final.final_state = 1 then
@@ -367,7 +368,8 @@ begin
         from gone g
     )
     -- a job that is ready keeps its place when it is asked to be
-    select coalesce(array_agg(h.job_id), '{}') into v_jobs from held h;
+    select coalesce(array_agg(m.job_id), '{}') into v_jobs
+    from (select g.job_id from gone g union all select h.job_id from held h where p_due <= p_now) m;
     return v_jobs;
 end
 $$;
@@ -390,7 +392,7 @@ begin
         join queue q on q.queue_id = l.queue_id
     ),
     gone as (delete from later l using held h where l.ctid = h.tid and p_due <= p_now returning h.*),
-    moved as (update later l set due_at = p_due from held h where l.ctid = h.tid and p_due > p_now),
+    moved as (update later l set due_at = p_due from held h where l.ctid = h.tid and p_due > p_now returning l.job_id),
     ready as (
         insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, state, is_strict,
             is_cancel_requested, is_keyed, expires_at, timeout_seconds)
@@ -398,7 +400,9 @@ begin
             g.def_id, g.attempt, g.max_attempts, g.priority, g.releases, 0, g.is_strict, false, g.is_keyed, g.expires_at, g.timeout_seconds
         from gone g
     )
-    select coalesce(array_agg(h.job_id), '{}') into v_jobs from held h;
+    -- what was written, not what was held: a row that changed since this statement began is looked at once more
+    select coalesce(array_agg(m.job_id), '{}') into v_jobs
+    from (select g.job_id from gone g union all select m.job_id from moved m) m;
     return v_jobs;
 end
 $$;
