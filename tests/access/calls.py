@@ -58,8 +58,6 @@ CALLS = {
     "current_tenant": Call(""),
     "enter": Call("p_token => null"),
     "enter_tenant": Call("p_tenant => %(tenant)s, p_scope => 'o', p_actor => 'somebody'"),
-    "add_context_key": Call("p_kid => 'another'"),
-    "revoke_context_key": Call("p_kid => 'test'"),
     "arm": Call("p_queue => 'default'"),
     "disarm": Call("p_queue => 'default'"),
     "claim": Call("p_worker => %(worker)s, p_queue => 'default', p_jobs => 1"),

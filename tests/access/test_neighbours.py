@@ -108,8 +108,8 @@ def narrow_world() -> Iterator[World]:
     options = ServerOptions(
         durable=False, ephemeral=True, settings={"max_notify_queue_pages": "64", "max_connections": "50"}
     )
-    with DevServer(options) as server:
-        clones = Clones(server.dsn())
+    with DevServer(options) as server, psycopg.connect(server.dsn(), autocommit=True) as conn:
+        clones = Clones(conn, server.dsn())
         database = clones.make()
         yield World(database)
         clones.drop(database)

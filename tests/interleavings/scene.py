@@ -93,19 +93,24 @@ class Played:
             if other != name
         )
 
-    def allows(self, order: Sequence[str]) -> bool:
+    def allows(self, order: Sequence[str], cast: Cast) -> bool:
         """Whether no word in this serial order comes before one that was over before it began."""
         return all(
-            self.began[earlier] <= self.over[later]
+            self._when(earlier, cast, to=later) <= self.over[later]
             for place, earlier in enumerate(order)
             for later in order[place + 1 :]
         )
+
+    def _when(self, name: str, cast: Cast, *, to: str) -> int:
+        is_late = cast[to][0].name in cast[name][0].committed_before
+        return self.over[name] if is_late else self.began[name]
 
 
 class Scene:
     """A stage that is set anew for each order.
 
-    `settle`: what is said last of all, before the picture is taken; `undo`: puts back what outlives the stage.
+    `settle`: what is said last of all, before the picture is taken; `undo`: puts back what outlives the stage;
+    `allows`: answers with what is left that no serial order gives and that are right all the same.
     """
 
     def __init__(
@@ -116,12 +121,14 @@ class Scene:
         *,
         settle: Callable[[Stage], None] = lambda _: None,
         undo: Callable[[Stage], None] = lambda _: None,
+        allows: Callable[[Mapping[str, Any], Any], bool] = lambda _answers, _left: False,
     ) -> None:
         self.lab = lab
         self.house = house
         self.set_stage = set_stage
         self.settle = settle
         self.undo = undo
+        self.allows = allows
         self.stood: set[tuple[str, Gate]] = set()
 
     def play_all(self, **cast: tuple[Word, Cut]) -> int:
@@ -141,7 +148,7 @@ class Scene:
                 self._step(stage, played, cast, name=name, kind=step)
             assert not played.waiting, f"{played.waiting} wait for nobody\n{self.lab.dump()}"
         except ImpossibleOrderError:
-            self.lab.reset()
+            self._give_up(played, cast)
             self._strike(stage)
             return False
         first = dict(played.answers)
@@ -229,9 +236,9 @@ class Scene:
 
     def _judge(self, played: Played, left: Any, cast: Cast, serial: dict[Any, Any], *, said: tuple[Any, Any]) -> None:
         names = [name for name in cast if name not in played.undone]
-        answers = {name: played.answers[name] for name in names}
-        tried = [self._serial(each, cast, serial) for each in permutations(names) if played.allows(each)]
-        if (answers, left) not in tried:
+        answers = {name: cast[name][0].shown(played.answers[name]) for name in names}
+        tried = [self._serial(each, cast, serial) for each in permutations(names) if played.allows(each, cast)]
+        if (answers, left) not in tried and not self.allows(answers, left):
             lines = (
                 "no serial order gives these answers",
                 f"order: {said[0]}",
@@ -261,11 +268,26 @@ class Scene:
         key = tuple(names)
         if key not in known:
             stage = self._stage()
-            answers = {name: said(stage.heart, stage, cast[name][0], Once()) for name in names}
+            answers = {name: cast[name][0].shown(said(stage.heart, stage, cast[name][0], Once())) for name in names}
             self.settle(stage)
             known[key] = (answers, stage.picture())
             self._strike(stage)
         return known[key]
+
+    def _give_up(self, played: Played, cast: Cast) -> None:
+        """Whoever waits goes on when the others are rolled back, one after another."""
+        for name in played.standing:
+            self.lab.open(f"gate of {name}")
+        played.standing.clear()
+        left = set(cast)
+        while left:
+            self._collect(played, cast)
+            free = left - played.waiting
+            assert free, f"all wait for each other\n{self.lab.dump()}"
+            for name in free:
+                self.lab.rollback(name)
+            left -= free
+        self.lab.reset()
 
     def _strike(self, stage: Stage) -> None:
         self.undo(stage)

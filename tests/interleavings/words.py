@@ -21,7 +21,7 @@ def is_busy(answer: Any) -> bool:
     """Somebody held what it was about, or a newer snapshot is needed: said again, it is decided."""
     if isinstance(answer, Failed):
         return answer.sqlstate == "40001"
-    return answer in BUSY or (isinstance(answer, list) and any(item in BUSY for item in answer))
+    return any(item in BUSY for item in answer) if isinstance(answer, list) else answer in BUSY
 
 
 def is_nothing(answer: Any) -> bool:
@@ -49,6 +49,7 @@ class Word:
     """A verb and its arguments. `quiet`: the answer may be another when it is said again after the others.
 
     `may_wait`: for the end of another's transaction; `pauses`: for some milliseconds at most, whatever others do.
+    `shown`: what of the answer is compared. `committed_before`: to these it is said when its transaction ends.
     """
 
     name: str
@@ -57,6 +58,8 @@ class Word:
     combine: Callable[[Any, Any], Any] = instead
     may_wait: bool = False
     pauses: bool = False
+    shown: Callable[[Any], Any] = lambda answer: answer
+    committed_before: frozenset[str] = frozenset()
 
 
 def owner(verb: str, job: str = "j", **options: Any) -> Word:
@@ -86,8 +89,13 @@ def sweep() -> Word:
 
 
 def promote() -> Word:
-    # a handover that was looked at twice was looked at: the picture tells what came of it
-    return Word("promote", lambda heart, _: (heart.promote().promoted,), quiet=is_nothing, combine=added, pauses=True)
+    """What came of it is seen by what is left: how much fell to one pass of two is not compared."""
+
+    def say(heart: Heart, _: Stage) -> tuple[int, ...]:
+        done = heart.promote()
+        return (done.promoted, done.handed_over)
+
+    return Word("promote", say, quiet=is_nothing, combine=added, pauses=True, shown=lambda _: "done")
 
 
 def expire() -> Word:
@@ -113,7 +121,9 @@ def enqueue(name: str, **options: Any) -> Word:
         answer = heart.enqueue(stage.tenant, payload={"name": name}, **options)
         return outcome_of(answer, heart, stage)
 
-    return Word(f"enqueue {name}", say, may_wait=True)
+    # whoever is told that a queued job will do relies on it to see what this transaction changed
+    relies = frozenset({"claim"}) if options.get("dedupe") == "requeue" else frozenset[str]()
+    return Word(f"enqueue {name}", say, may_wait=True, committed_before=relies)
 
 
 def outcome_of(answer: EnqueueAnswer, heart: Heart, stage: Stage) -> str:

@@ -18,7 +18,7 @@ from world import step
 from world_state import LEASE, Definition, Queue, World, look
 
 from kit.clock import EPOCH, Clock
-from kit.database import Clones
+from kit.database import Database
 from language import Claim, EnqueueAnswer, Heart
 
 MICROSECOND = timedelta(microseconds=1)
@@ -62,53 +62,70 @@ definitions = st.sampled_from([*DEFINITIONS, "echo", "echo", "nothing"])
 items = st.builds(lambda key, rest: key | rest, st.one_of(st.just({}), keyed), options)
 
 
+WEIGHTS = (1, 3)
+ABLE = (tuple(DEFINITIONS), tuple(DEFINITIONS), ("echo", "rush"))
+# all that an example writes
+WRITTEN = ("job", "live", "later", "waiting", "attempt", "job_key", "handover", "stuck", "tenant_pair")
+
+
+class Place:
+    """The database of all examples: emptied before each of them, so that its connections stay warm."""
+
+    def __init__(self, database: Database) -> None:
+        self.hearts = [Heart(database) for _ in range(3)]
+        self.holder = database.connect(autocommit=False)
+        for heart in self.hearts:
+            heart.rows("set lock_timeout = '5s'")
+        heart = self.hearts[0]
+        heart.sync(
+            {
+                key: {name: getattr(definition, name) for name in definition.__slots__} | {"backoff_jitter": 0}
+                for key, definition in DEFINITIONS.items()
+            }
+        )
+        heart.set_queue("express", is_strict=True)
+        self.tenants = [heart.tenant("acme"), heart.tenant("rival", weight=WEIGHTS[1])]
+        self.workers = [heart.worker(keys).id for keys in ABLE]
+        self.def_ids = {key: heart.def_id(key) for key in DEFINITIONS}
+        self._audited = [each for (each,) in heart.rows("select id from audit")]
+
+    def empty(self) -> None:
+        self.holder.rollback()
+        heart = self.hearts[0]
+        with heart.transaction():
+            for table in WRITTEN:
+                heart.rows(f"delete from {table}")
+            heart.rows("delete from audit where id <> all (%s)", [self._audited])
+            heart.rows("update queue set paused_at = null")
+            heart.rows("update definition set paused_at = null")
+            heart.rows("update tenant_control set paused_at = null, suspended_at = null")
+
+
 class HeartMachine(RuleBasedStateMachine):
     """What is said to both; a subclass names where databases come from, and counts (`machine_over`)."""
 
-    clones: Clones
+    place: Place
     tally: Counter[str]
-    mutation: str | None = None
 
     def __init__(self) -> None:
         super().__init__()
-        self.database = self.clones.make()
-        self.hearts = [Heart(self.database) for _ in range(3)]
-        self.holder = self.database.connect(autocommit=False)
-        self.heart = self.hearts[0]
-        for heart in self.hearts:
-            heart.rows("set lock_timeout = '5s'")
-        if self.mutation:
-            self.heart.rows(self.mutation)
+        self.place.empty()
+        self.hearts, self.heart, self.holder = self.place.hearts, self.place.hearts[0], self.place.holder
+        self.tenants, self.workers, self.def_ids = self.place.tenants, self.place.workers, self.place.def_ids
         self.clock = Clock(self.heart.conn)
         self.now = EPOCH
         self.clock.set(self.now)
         self.claims: list[Claim] = []
-        self.prepare()
-
-    def prepare(self) -> None:
-        declared = {
-            key: {name: getattr(definition, name) for name in definition.__slots__} | {"backoff_jitter": 0}
-            for key, definition in DEFINITIONS.items()
-        }
-        self.heart.sync(declared)
-        self.heart.set_queue("express", is_strict=True)
-        self.tenants = [self.heart.tenant("acme"), self.heart.tenant("rival", weight=3)]
-        able = [list(DEFINITIONS), list(DEFINITIONS), ["echo", "rush"]]
-        self.workers = [self.heart.worker(keys).id for keys in able]
-        self.def_ids = {key: self.heart.def_id(key) for key in DEFINITIONS}
         self.world = World(
             definitions=DEFINITIONS,
             queues=QUEUES,
-            weights=dict(zip(self.tenants, (1, 3), strict=True)),
-            workers={worker: frozenset(keys) for worker, keys in zip(self.workers, able, strict=True)},
+            weights=dict(zip(self.tenants, WEIGHTS, strict=True)),
+            workers={worker: frozenset(keys) for worker, keys in zip(self.workers, ABLE, strict=True)},
         )
 
     def teardown(self) -> None:
-        try:
-            self.heart.verify()
-            self.count("example")
-        finally:
-            self.clones.drop(self.database)
+        self.heart.verify()
+        self.count("example")
 
     @invariant()
     def the_rows_are_those_of_the_model(self) -> None:
@@ -187,9 +204,7 @@ class HeartMachine(RuleBasedStateMachine):
         given=st.lists(st.tuples(tenants, definitions, items), min_size=4, max_size=8),
         takes=st.lists(st.tuples(sessions, queues, st.integers(1, 3)), max_size=3),
     )
-    def begin(
-        self, given: list[tuple[int, str, dict[str, Any]]], takes: list[tuple[int, str, int]]
-    ) -> None:
+    def begin(self, given: list[tuple[int, str, dict[str, Any]]], takes: list[tuple[int, str, int]]) -> None:
         for tenant, definition, options in given:
             self.enqueue(0, tenant, definition, options, None)
         for session, queue, jobs in takes:
@@ -505,9 +520,9 @@ class HeartMachine(RuleBasedStateMachine):
         self.count("retry_beside_a_twin")
 
 
-def machine_over(clones: Clones, *, mutation: str | None = None) -> type[HeartMachine]:
-    """The machine with its databases and counts."""
-    return type("Machine", (HeartMachine,), {"clones": clones, "tally": Counter(), "mutation": mutation})
+def machine_over(database: Database) -> type[HeartMachine]:
+    """The machine with its place and counts."""
+    return type("Machine", (HeartMachine,), {"place": Place(database), "tally": Counter()})
 
 
 def word_of(found: EnqueueAnswer) -> tuple[str, UUID | None]:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
+
 from language import LEASE
 
 
@@ -187,8 +188,8 @@ class TestWhatIsClaimable:
 def pauses_of(lane):
     heart = lane.heart
     return {
-        "queue": (lambda **o: heart.pause_queue(**o), lambda: heart.resume_queue()),
-        "definition": (lambda **o: heart.pause_definition(**o), lambda: heart.resume_definition()),
+        "queue": (heart.pause_queue, heart.resume_queue),
+        "definition": (heart.pause_definition, heart.resume_definition),
         "tenant": (lambda **o: heart.pause_tenant(lane.tenant, **o), lambda: heart.resume_tenant(lane.tenant)),
         "lane": (lambda **o: heart.pause_lane(lane.tenant, **o), lambda: heart.resume_lane(lane.tenant)),
         "all_lanes": (

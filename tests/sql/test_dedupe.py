@@ -1,5 +1,7 @@
 """dedupe.sql: at most one active job per key, decided by a primary key; one job per idempotency key."""
 
+import threading
+
 import pytest
 
 
@@ -232,8 +234,6 @@ class TestIdempotency:
 @pytest.mark.parametrize("option", ["dedupe_key", "idempotency_key"])
 def test_two_bulk_calls_with_crossed_keys_do_not_wait_in_a_circle(database, heart, option):
     """Keys are taken in one order, whatever the order of the items."""
-    import threading
-
     heart.define()
     tenant = heart.tenant()
     keys = [f"k{n:03}" for n in range(200)]

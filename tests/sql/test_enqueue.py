@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+
 from language import EnqueueAnswer
 
 
@@ -16,7 +17,7 @@ def nested(levels):
 class TestWhatIsWrittenDown:
     def test_a_plain_job(self, lane, clock):
         answer = lane.heart.enqueue(lane.tenant, payload={"a": [1, "ä", None]}, actor="user:7")
-        assert answer == EnqueueAnswer(answer.job_id, True, None, None, None, None)
+        assert answer == EnqueueAnswer(answer.job_id, created=True, refusal=None, field=None, value=None, hint=None)
         job, live = lane.row("job", answer.job_id), lane.row("live", answer.job_id)
         assert job["payload"] == {"a": [1, "ä", None]}
         assert (job["tenant_id"], job["created_by"], job["source"]) == (str(lane.tenant), "user:7", 0)
@@ -254,7 +255,8 @@ class TestManyAtOnce:
         with refuses("too_large", "p_payloads"):
             lane.heart.rows("select enter_tenant(%s, 'o', 'me')", [lane.tenant])
             lane.heart.rows(
-                "select from enqueue_many(%s, '{echo}', array(select jsonb_build_object('a', string_agg(md5(i::text || n), ''))"
+                "select from enqueue_many(%s, '{echo}', array("
+                "select jsonb_build_object('a', string_agg(md5(i::text || n), ''))"
                 " from generate_series(1, 90) n, generate_series(1, 7000) i group by n))",
                 [lane.tenant],
             )
@@ -294,7 +296,8 @@ class TestSizeIsThatOfTheText:
     def test_numbers_with_an_exponent(self, lane):
         lane.heart.rows("select enter_tenant(%s, 'o', 'me')", [lane.tenant])
         (refusal,) = lane.heart.one(
-            "select refusal from enqueue(%s, 'echo', (select jsonb_agg('1e100000'::jsonb) from generate_series(1, 10)))",
+            "select refusal from enqueue(%s, 'echo',"
+            " (select jsonb_agg('1e100000'::jsonb) from generate_series(1, 10)))",
             [lane.tenant],
         )
         assert refusal == "too_large"

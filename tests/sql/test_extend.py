@@ -4,6 +4,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+
 from language import LEASE, ExtendAnswer
 
 GRACE = 5

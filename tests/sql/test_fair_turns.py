@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+
 from language import Worker
 
 
@@ -19,8 +20,8 @@ def fill(lane, weights, *, jobs):
     )
     lane.heart.rows(
         """
-        insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
-            state, is_strict, is_cancel_requested, is_keyed)
+        insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority,
+            releases, state, is_strict, is_cancel_requested, is_keyed)
         select j.run_at, j.run_at, j.tenant_id, j.id, j.queue_id, j.def_id, 0, 3, 100, 0, 0, false, false, false
         from job j where j.tenant_id = any (%s)
         """,

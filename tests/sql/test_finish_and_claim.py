@@ -1,10 +1,11 @@
-"""finish_and_claim.sql: reports and the next jobs in one call, by the same fence and the same cuts as the full claim."""
+"""finish_and_claim.sql: reports and the next jobs in one call, by the fence and cuts of the full claim."""
 
 from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+
 from language import Answer
 
 

@@ -1,6 +1,7 @@
 """sweep.sql: leases that are over end here and nowhere else, each by itself; what did not start in time fails."""
 
 import pytest
+
 from language import LEASE, Answer, Swept
 
 

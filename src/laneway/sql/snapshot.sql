@@ -1268,7 +1268,7 @@ function succeed_twin
     (p_tenant uuid, p_def integer, p_key text, p_new uuid, p_twin uuid, p_takes_place boolean, p_until timestamp with time zone, p_now timestamp with time zone, OUT holder uuid, OUT wrong smallint, OUT waits boolean)
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 4a18a6a9802b7e6bb329e213ac7ad4d99dd70dcef6463c1bb20db6a9a5d1c605
+    body 2bf09ecb4bba1d635eadfc71d973fce0f5799001129d56bde46f9574ca9e27eb
     -- A place behind a running twin.
 
 function suspend_tenant

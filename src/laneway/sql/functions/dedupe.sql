@@ -212,7 +212,13 @@ begin
     order by (k.job_id = p_new) desc
     limit 1;
     waits := holder = p_new;
-    if waits or (holder is not null and not p_takes_place) then
+    if waits then
+        return;
+    end if;
+    if holder is not null and not p_takes_place then
+        -- as with a queued twin: it must not start before this commit is seen
+        perform from waiting w where w.tenant_id = p_tenant and w.job_id = holder for share skip locked;
+        wrong := case when not found then 19 end;
         return;
     end if;
     if holder is not null and cardinality(end_queued(array[p_tenant], array[holder], 4::smallint, 4::smallint,
