@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help dev check format test test-all bench mutants models sql lock clean
+.PHONY: help dev check format test test-debian test-all bench mutants models sql lock clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -31,9 +31,13 @@ format: $(STAMP) ## format and mend what a linter can mend
 	$(BIN)/ruff check --fix .
 
 test: check ## everything that must hold on each change
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-all: test models ## before a release: longer histories, every model
+DEBIAN ?= /usr/lib/postgresql/15/bin
+test-debian: $(STAMP) ## the SQL and the interleavings on Debian's PostgreSQL 15
+	$(BIN)/python tools/with_server.py $(DEBIAN) $(BIN)/python -m pytest -n 2 --dist worksteal tests/kit tests/sql tests/states tests/interleavings tests/faults
+
+test-all: test test-debian models ## before a release: longer histories, every model
 	LANEWAY_LONG=1 $(BIN)/python -m pytest -n 2 tests/machine tests/interleavings
 
 bench: $(STAMP) ## the heart beside the bare loop, in one run; results under bench/results

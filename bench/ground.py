@@ -136,7 +136,9 @@ def lay_ground(server: DevServer, database: str) -> Ground:
     with psycopg.connect(server.dsn(database), autocommit=True) as conn:
         install(conn)
         _make_logins(conn)
-        conn.execute("select laneway.add_context_key(%s, %s)", [KID, ground.signer.key])
+        conn.execute("set search_path = laneway, pg_temp")
+        conn.execute("select add_context_key(%s, %s)", [KID, ground.signer.key])
+        conn.execute("reset search_path")
         conn.execute(TENANT_ROWS, [TENANTS])
         conn.execute("select count(*) from laneway.sync_definitions('bench', %s)", [_declared()])
         conn.execute(BARE_TABLE)

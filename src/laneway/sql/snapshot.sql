@@ -422,7 +422,7 @@ function finish_and_claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 6825f0079c94b170e13a9558ec3b1a751570f9267870fdfcce4620467cf8bad4
+    body 0e4d2917a81f23e5a98e4bb9af50a570c89f7b62c2c48047edf96af467c90552
     granted to worker: execute
     -- Reports successes and claims from known lanes in one call. The last row has no job: it carries the answers to the reports, in their order.
 

@@ -51,7 +51,7 @@ begin
                 v_total := v_total + least(greatest(coalesce(p_quotas[i], 0), 0), 1001);
             end if;
         end loop;
-        perform require_claim_size(greatest(v_total, 1), 1, 1);
+        perform require_claim_size(v_total, 1, 1);
     end if;
     -- behind all that may refuse the call, which would take the reports back with it
     if cardinality(p_jobs) > 0 then
