@@ -1212,7 +1212,7 @@ function settle_keys
     (p_tenant uuid, p_ids uuid[], p_defs integer[], p_wrongs smallint[], p_dedupe_keys text[], p_dedupe text[], p_windows double precision[], p_idempotency_keys text[], p_now timestamp with time zone, OUT holders uuid[], OUT wrongs smallint[], OUT waits boolean[])
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body ae7b50cafb3bb7c2e330bfdada629e00991c09b37ee328b94f1ef2eee26b6aa3
+    body a51d001b6780953cd521f5a0725d47e03ebf0ab32e7507f52f12dd7f80b4cb8e
     -- Who holds each item's keys: the item itself (it is new), an earlier job, or nobody that could be found (busy).
 
 function share_turns

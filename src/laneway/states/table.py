@@ -167,8 +167,9 @@ def operated_beside(situation: Situation, verb: Verb) -> Transition:
 
 def made_beside(situation: Situation, verb: Verb) -> Transition:
     """A twin that cannot be looked at may be running: the new job takes a place behind it."""
-    if verb is Verb.ENQUEUE_REPLACE and situation is Situation.WAITING:
-        return Transition(Answer.BUSY, situation)
-    if verb in {Verb.ENQUEUE_REPLACE, Verb.ENQUEUE_REQUEUE} and situation in (*LIVE, *LATER):
-        return Transition(Answer.CREATED, situation, SUCCESSOR)
+    if verb in {Verb.ENQUEUE_REPLACE, Verb.ENQUEUE_REQUEUE}:
+        if situation is Situation.WAITING:
+            return Transition(Answer.BUSY, situation)
+        if situation in (*LIVE, *LATER):
+            return Transition(Answer.CREATED, situation, SUCCESSOR)
     return right(situation, verb)

@@ -12,6 +12,7 @@ as $$
 declare
     v_first uuid[];
     v_leaders bigint[];
+    v_place integer;
     v_met record;
 begin
     holders := p_ids;
@@ -69,6 +70,17 @@ begin
             where k.tenant_id = p_tenant and k.def_id = p_defs[i] and k.kind = 2 and k.key = p_idempotency_keys[i] and k.job_id = p_ids[i];
         end if;
     end loop;
+    -- an item that was answered with another item of this call says what became of that one
+    if p_idempotency_keys is not null then
+        for i in 1..cardinality(p_ids) loop
+            continue when wrongs[i] is not null or holders[i] = p_ids[i];
+            v_place := array_position(p_ids, holders[i]);
+            if v_place is not null then
+                wrongs[i] := wrongs[v_place];
+                holders[i] := holders[v_place];
+            end if;
+        end loop;
+    end if;
 end
 $$;
 comment on function settle_keys(uuid, uuid[], integer[], smallint[], text[], text[], double precision[], text[], timestamptz)
