@@ -16,7 +16,7 @@ import psycopg
 from kit.lab import WAITS, Lab
 from kit.orders import interleavings
 from stage import House, Stage
-from words import Failed, Word
+from words import Failed, Word, is_partly_busy
 
 # Longer than any lock_timeout that a verb sets for itself.
 PAUSE = 1.0
@@ -60,6 +60,8 @@ class Once:
         return ("say",)
 
 
+# answers, what is left, and both of all serial orders
+Allows = Callable[[Mapping[str, Any], Any, Sequence[tuple[Mapping[str, Any], Any]]], bool]
 Cut = Transaction | Gate | Once
 Cast = Mapping[str, tuple[Word, Cut]]
 
@@ -121,7 +123,7 @@ class Scene:
         *,
         settle: Callable[[Stage], None] = lambda _: None,
         undo: Callable[[Stage], None] = lambda _: None,
-        allows: Callable[[Mapping[str, Any], Any], bool] = lambda _answers, _left: False,
+        allows: Allows = lambda _answers, _left, _tried: False,
     ) -> None:
         self.lab = lab
         self.house = house
@@ -230,7 +232,10 @@ class Scene:
             answer = said(stage.heart, stage, word, Once())
             played.answers[name] = answer if name in played.undone else word.combine(first[name], answer)
             played.undone.discard(name)
-            played.began[name] = played.over[name] = last
+            played.over[name] = last
+            if not is_partly_busy(first[name]):
+                # of a batch a part was said then and a part is said now
+                played.began[name] = last
         self.settle(stage)
         return stage.picture()
 
@@ -238,7 +243,7 @@ class Scene:
         names = [name for name in cast if name not in played.undone]
         answers = {name: cast[name][0].shown(played.answers[name]) for name in names}
         tried = [self._serial(each, cast, serial) for each in permutations(names) if played.allows(each, cast)]
-        if (answers, left) not in tried and not self.allows(answers, left):
+        if (answers, left) not in tried and not self.allows(answers, left, tried):
             lines = (
                 "no serial order gives these answers",
                 f"order: {said[0]}",
@@ -315,3 +320,18 @@ def said(heart: Any, stage: Stage, word: Word, cut: Cut) -> Any:
         return word.say(heart, stage)
     except psycopg.Error as error:
         return Failed(error.sqlstate)
+
+
+def item_by_item(names: Sequence[str]) -> Allows:
+    """For batches, whose items are answered each on its own: each may follow another serial order."""
+
+    def one(answers: Mapping[str, Any], left: Any, place: int) -> Any:
+        words = {who: answer[place] if isinstance(answer, list) else answer for who, answer in answers.items()}
+        return words, [row for row in left if row[0] == names[place]]
+
+    def allows(answers: Mapping[str, Any], left: Any, tried: Sequence[tuple[Mapping[str, Any], Any]]) -> bool:
+        return all(
+            one(answers, left, place) in [one(*each, place) for each in tried] for place in range(len(names))
+        )
+
+    return allows

@@ -23,7 +23,7 @@ PICTURE = """
         (select array_agg(concat_ws(' ', k.kind, k.key, k.is_ended) order by k.kind, k.key)
             from job_key k where k.tenant_id = %(tenant)s and k.job_id = m.job_id)
     from mine m
-    order by m.name
+    order by 1, 2, 3
 """
 # An order that was judged leaves nothing to the next one: neither jobs to claim nor a history to look through.
 STRIKE = "with " + ", ".join(

@@ -56,7 +56,7 @@ def handed_over(stage: Stage) -> None:
     assert waiting == [], "a successor waits for nobody"
 
 
-def is_behind_a_held_twin(answers: Mapping[str, Any], left: Sequence[tuple[Any, ...]]) -> bool:
+def is_behind_a_held_twin(answers: Mapping[str, Any], left: Sequence[tuple[Any, ...]], _: Any) -> bool:
     """A queued twin that somebody holds is taken for one that runs: the new job is behind it, and comes when it ended."""
     new = next((row for row in left if row[0] == "next"), None)
     return answers["a"] == "created" and new is not None and new[3] in (["0 k f"], ["1 k f"])

@@ -21,7 +21,11 @@ def is_busy(answer: Any) -> bool:
     """Somebody held what it was about, or a newer snapshot is needed: said again, it is decided."""
     if isinstance(answer, Failed):
         return answer.sqlstate == "40001"
-    return any(item in BUSY for item in answer) if isinstance(answer, list) else answer in BUSY
+    return is_partly_busy(answer) if isinstance(answer, list) else answer in BUSY
+
+
+def is_partly_busy(answer: Any) -> bool:
+    return isinstance(answer, list) and any(item in BUSY for item in answer)
 
 
 def is_nothing(answer: Any) -> bool:
@@ -68,7 +72,13 @@ def owner(verb: str, job: str = "j", **options: Any) -> Word:
 
 
 def owner_batch(verb: str, jobs: Sequence[str]) -> Word:
-    return Word(verb, lambda heart, stage: list(getattr(heart, verb)([stage.claims[job] for job in jobs])))
+    """Answers in the order of the names, in whatever order they are said."""
+
+    def say(heart: Heart, stage: Stage) -> list[Any]:
+        answers = getattr(heart, verb)([stage.claims[job] for job in jobs])
+        return [answer for _, answer in sorted(zip(jobs, answers, strict=True))]
+
+    return Word(verb, say)
 
 
 def operator(verb: str, job: str = "j", *, pauses: bool = False, **options: Any) -> Word:

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from mutations import Mutant, MutantError
-from templates import UNBROKEN, UnsoundError, mutated_template
+from templates import UNBROKEN, Broken, UnsoundError, mutated_template
 
 __all__ = ["Hunt", "Verdict", "hunt", "require_green", "run_tests"]
 
@@ -62,37 +62,40 @@ def hunt(dsn: str, mutant: Mutant, *, suites: Sequence[str] = SUITES) -> Hunt:
         return Hunt(mutant, verdict, by, time.monotonic() - began)
 
     try:
-        with mutated_template(dsn, mutant) as template:
-            return done(*_judge(dsn, template, mutant, suites))
+        with mutated_template(dsn, mutant) as broken:
+            return done(*_judge(dsn, broken, mutant, suites))
     except UnsoundError as error:
         return done(Verdict.UNSOUND, str(error).splitlines()[0])
     except MutantError as error:
         return done(Verdict.BROKEN, str(error))
 
 
-def _judge(dsn: str, template: str, mutant: Mutant, suites: Sequence[str]) -> tuple[Verdict, str]:
+def _judge(dsn: str, broken: Broken, mutant: Mutant, suites: Sequence[str]) -> tuple[Verdict, str]:
     if mutant.needs_all:
-        tried = {killer: run_tests([killer], dsn=dsn, template=template) for killer in mutant.killers}
+        tried = {killer: run_tests([killer], dsn=dsn, broken=broken) for killer in mutant.killers}
         missed = [killer for killer, result in tried.items() if not result.found]
         if tried and not missed:
             return Verdict.KILLED, " + ".join(result.by for result in tried.values())
         return Verdict.SURVIVED, f"not found by {', '.join(missed) or 'anything: it has no killers'}"
     if mutant.killers:
-        known = run_tests(mutant.killers, dsn=dsn, template=template)
+        known = run_tests(mutant.killers, dsn=dsn, broken=broken)
         if known.found:
             return Verdict.KILLED, known.by
-    cold = run_tests([suite for suite in suites if (ROOT / suite).is_dir()], dsn=dsn, template=template)
+    cold = run_tests([suite for suite in suites if (ROOT / suite).is_dir()], dsn=dsn, broken=broken)
     if cold.found:
         return Verdict.KILLED, f"{cold.by}{' (not by its killers)' if mutant.killers else ' (name it)'}"
     return Verdict.SURVIVED, "every test passes"
 
 
-def run_tests(tests: Sequence[str], *, dsn: str, template: str) -> Tried:
+def run_tests(tests: Sequence[str], *, dsn: str, broken: Broken) -> Tried:
     """The first test that fails, in a process of its own. One that hangs has failed too."""
+    environment = {**os.environ, "LANEWAY_TEST_DSN": dsn, "LANEWAY_TEST_TEMPLATE": broken.template}
+    if broken.path is not None:
+        environment["PYTHONPATH"] = str(broken.path)
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "--tb=no", "-rfE", *tests],
         cwd=ROOT,
-        env={**os.environ, "LANEWAY_TEST_DSN": dsn, "LANEWAY_TEST_TEMPLATE": template},
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -116,7 +119,7 @@ def require_green(dsn: str, mutants: Sequence[Mutant]) -> None:
     """A killer that fails without a mutant kills nothing."""
     killers = sorted({killer for mutant in mutants for killer in mutant.killers})
     if killers:
-        with mutated_template(dsn, UNBROKEN) as template:
-            tried = run_tests(killers, dsn=dsn, template=template)
+        with mutated_template(dsn, UNBROKEN) as broken:
+            tried = run_tests(killers, dsn=dsn, broken=broken)
         if tried.found:
             raise MutantError(f"{tried.by} fails without a mutant: mend that first")

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -16,7 +17,7 @@ from laneway.database.install import install
 from laneway.database.install_errors import InstallError
 from laneway.database.sqlfiles import SqlFiles
 
-__all__ = ["UNBROKEN", "UnsoundError", "mutated_template", "packaged_sql"]
+__all__ = ["UNBROKEN", "Broken", "UnsoundError", "mutated_template"]
 
 UNBROKEN = Mutant(id="unbroken", group="", says="nothing is broken, every function was run again")
 
@@ -25,13 +26,20 @@ class UnsoundError(Exception):
     """PostgreSQL or the installer refuses the mutant: nothing to kill."""
 
 
-def packaged_sql() -> Path:
-    return Path(__file__).parents[2] / "src" / "laneway" / "sql"
+SOURCE = Path(__file__).parents[2] / "src" / "laneway"
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A template to clone, and where Python finds the mutated package; None: where it always does."""
+
+    template: str
+    path: Path | None
 
 
 @contextmanager
-def mutated_template(dsn: str, mutant: Mutant) -> Iterator[str]:
-    """Its name; it is there as long as the context is open."""
+def mutated_template(dsn: str, mutant: Mutant) -> Iterator[Broken]:
+    """It is there as long as the context is open."""
     name = f"lw_mutant_{mutant.id}".lower().replace("-", "_")
     with (
         psycopg.connect(dsn, autocommit=True) as conn,
@@ -40,7 +48,7 @@ def mutated_template(dsn: str, mutant: Mutant) -> Iterator[str]:
         base = ensure_template(conn, dsn)
         _remove(conn, name)
         try:
-            files = _mutated_files(mutant, Path(folder) / "sql")
+            files = _mutated_files(mutant, Path(folder) / "laneway")
             if any(change.file.startswith("migrations/") for change in mutant.changes):
                 base = "template0"
             unfinished = f"{name}_unfinished"
@@ -51,18 +59,19 @@ def mutated_template(dsn: str, mutant: Mutant) -> Iterator[str]:
             )
             _break(make_conninfo(dsn, dbname=unfinished), mutant, files, is_new=base == "template0")
             freeze(conn, unfinished, name)
-            yield name
+            is_python = any(change.file.startswith("../") for change in mutant.changes)
+            yield Broken(name, Path(folder) if is_python else None)
         finally:
             _remove(conn, name)
 
 
 def _mutated_files(mutant: Mutant, folder: Path) -> SqlFiles:
-    shutil.copytree(packaged_sql(), folder, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
-    mutate(mutant, folder)
-    for file in (folder / "functions").glob("*.sql") if mutant is UNBROKEN else ():
+    shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    mutate(mutant, folder / "sql")
+    for file in (folder / "sql" / "functions").glob("*.sql") if mutant is UNBROKEN else ():
         file.write_text(f"{file.read_text('utf-8')}-- the same, run again\n", "utf-8")
     try:
-        return SqlFiles.from_directory(folder)
+        return SqlFiles.from_directory(folder / "sql")
     except InstallError as error:
         raise UnsoundError(str(error)) from error
 

@@ -122,6 +122,18 @@ def test_what_the_sweep_ended_is_no_duplicate_of_the_owner_s_own_word(lane, cloc
     assert lane.heart.fail_one(claim, timed_out=True) == Answer.STALE
 
 
+def test_a_stale_result_is_kept_nowhere(lane):
+    """What a superseded owner sends is not even written down beside what counts."""
+    first = lane.take()
+    lane.heart.release_one(first)
+    second = lane.claim_one()
+    lane.heart.complete_one(second, result={"n": 2})
+    before = lane.heart.surface()
+    assert lane.heart.complete_one(first, result={"n": 1}) == Answer.STALE
+    assert lane.heart.complete_one(second, result={"n": 3}) == Answer.DUPLICATE
+    assert lane.heart.surface() == before
+
+
 class TestBatches:
     def test_each_item_of_a_batch_has_its_own_answer_in_its_place(self, lane):
         jobs = [lane.job() for _ in range(5)]
