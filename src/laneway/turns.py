@@ -60,6 +60,8 @@ class Found:
 
     after: UUID | None
     left: int
+    after_definition: int | None
+    """Set when the claim stopped among lanes of a tenant that nobody may serve: the next one goes on behind it."""
     tenants: Sequence[UUID]
     definitions: Sequence[int]
     weights: Sequence[int]
@@ -118,6 +120,7 @@ class Turns:
     def __init__(self) -> None:
         self._after: UUID | None = None
         self._left = 0
+        self._after_definition: int | None = None
         self._known: list[_Tenant] = []
         self._lanes: dict[UUID, list[Lane]] = {}
         self._is_ring = False
@@ -139,6 +142,11 @@ class Turns:
     def left(self) -> int:
         """How many jobs are left of that tenant's turn."""
         return self._left
+
+    @property
+    def after_definition(self) -> int | None:
+        """The definition within that tenant where the last full claim stopped, if it found nothing to serve."""
+        return self._after_definition
 
     @property
     def is_slow(self) -> bool:
@@ -183,7 +191,7 @@ class Turns:
         if is_full:
             self._usual_full.add(wanted, seconds, now=now)
         self._full_claim_at = now + max(FULL_CLAIM_EVERY, SLOW_SHARE * seconds if self._is_slow else 0.0)
-        self._after, self._left = found.after, found.left
+        self._after, self._left, self._after_definition = found.after, found.left, found.after_definition
         self._is_ring = found.is_ring
         # an answer that is not full leaves nothing behind: whatever it found is dry, or held by others
         self._known = self._in_round(_from_cursor(found)) if is_full else []
@@ -224,6 +232,7 @@ class Turns:
             self._quantum = quantum_of(jobs)
         tenant.round = self._round
         self._after, self._left = tenant.id, tenant.weight * self._quantum
+        self._after_definition = None
 
     def _in_round(self, tenants: list[_Tenant]) -> list[_Tenant]:
         """Tenants that were known stay in their round; one that is new begins the next when its turn comes."""

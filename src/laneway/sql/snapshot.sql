@@ -97,7 +97,7 @@ function claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body ee8b73b6b6d2678c314a0f85e9dcd3189a5b8d1579ffe078d4940cd2b59850be
+    body fc5083cce2b5e8031dba1960ecd4f4c10c781f8458cdf51bc45dda6f82e0dd4f
     granted to worker: execute
     -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim, whether more may be there, and the lanes found, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
 
@@ -156,6 +156,13 @@ function complete
     body 9bc41c4ddc04b8a9a879e07e39aa376c03aad3b84ae9b2988295f14aeecc4e13
     granted to worker: execute
     -- The owner says that these attempts succeeded. Answers per item: 1 accepted, 2 duplicate, 0 stale, 3 busy, 4 refused.
+
+function complete_busy
+    (p_worker uuid, p_tenants uuid[], p_jobs uuid[], p_attempts integer[], p_results jsonb[], p_answers smallint[], p_now timestamp with time zone)
+    returns smallint[]
+    owner owner language plpgsql volatile parallel unsafe cost 100
+    body 9faf41aa0ee89de211238e83c39e8144f9280f674fcc7a69ed1a754c859f01f8
+    -- Says the busy ones of a report once more.
 
 function complete_held
     (p_worker uuid, p_tenants uuid[], p_jobs uuid[], p_attempts integer[], p_results jsonb[], p_now timestamp with time zone)
@@ -422,7 +429,7 @@ function finish_and_claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 0e4d2917a81f23e5a98e4bb9af50a570c89f7b62c2c48047edf96af467c90552
+    body a80e16f3ad952f5fb0b4dad1c881c2cfbb88ac48f1059ed4eb64c0a715373d76
     granted to worker: execute
     -- Reports successes and claims from known lanes in one call. The last row has no job: it carries the answers to the reports, in their order.
 
@@ -1683,10 +1690,10 @@ table live
     column timeout_seconds integer -- How long one attempt may take. Null: as its definition says.
     constraint live_pkey PRIMARY KEY (tenant_id, job_id)
     CREATE INDEX live_expire ON live USING btree (expires_at) WHERE expires_at IS NOT NULL AND state <> 1
-    CREATE INDEX live_lease ON live USING btree (tenant_id, def_id) WHERE state = 1
+    CREATE INDEX live_lease ON live USING btree (tenant_id, def_id) WITH (deduplicate_items=off) WHERE state = 1
     CREATE INDEX live_ready ON live USING btree (queue_id, tenant_id, def_id, rank, job_id) WHERE state = 0
     CREATE INDEX live_strict ON live USING btree (queue_id, rank, job_id) WHERE state = 0 AND is_strict
-    CREATE UNIQUE INDEX live_pkey ON live USING btree (tenant_id, job_id)
+    CREATE UNIQUE INDEX live_pkey ON live USING btree (tenant_id, job_id) WITH (fillfactor='50')
     policy admin for select to admin using (true)
     policy app for select to app using (tenant_id = (( SELECT current_tenant() AS current_tenant)))
     policy tenant for select to tenant using (tenant_id = (( SELECT current_tenant() AS current_tenant)))

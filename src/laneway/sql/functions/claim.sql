@@ -197,6 +197,7 @@ declare
     v_left integer := coalesce(p_left, 0);
     v_def integer;
     v_from integer;
+    v_look integer;
     v_defs integer[];
     v_queue queue;
     v_lease interval;
@@ -258,16 +259,18 @@ begin
             v_wanted := 0;
         end if;
         while v_wanted > 0 loop
+            -- more lanes than are needed, for the worker to know: in the first round alone
+            v_look := case when v_tenants = '{}' then greatest(v_wanted, p_look) else v_wanted end;
             -- inside a tenant's lanes, at its first, or behind it
             v_from := coalesce(v_def, p_after_def, case when v_left > 0 then -1 else 2147483647 end);
             p_after_def := null;
             v_def := null;
-            v_lanes := next_lanes(v_queue.queue_id, v_defs, v_now, v_after, v_from, null, null, greatest(v_wanted, p_look), v_left, p_quantum, p_max_lanes);
+            v_lanes := next_lanes(v_queue.queue_id, v_defs, v_now, v_after, v_from, null, null, v_look, v_left, p_quantum, p_max_lanes);
             v_is_ring := v_lanes.is_end;
             if v_lanes.is_end and v_after <> c_first then
                 v_second := next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1,
                     v_after, v_from,
-                    greatest(v_wanted, p_look) - v_lanes.turns, 0, p_quantum, p_max_lanes);
+                    v_look - v_lanes.turns, 0, p_quantum, p_max_lanes);
                 v_is_ring := v_second.is_end;
                 v_lanes.tenants := v_lanes.tenants || v_second.tenants;
                 v_lanes.defs := v_lanes.defs || v_second.defs;

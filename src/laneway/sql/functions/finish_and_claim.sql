@@ -73,6 +73,10 @@ begin
             end if;
         end if;
     end if;
+    if 3 = any (v_answers) then
+        -- another claim that passed over these rows held them for a moment; most often it has gone by now
+        v_answers := complete_busy(p_worker, p_tenants, p_jobs, p_attempts, p_results, v_answers, v_now);
+    end if;
     return query
     select null::uuid, null::uuid, null::integer, null::integer, null::integer, null::smallint, null::timestamptz, null::integer,
         null::timestamptz, null::text, null::text, null::jsonb, v_answers;
@@ -80,3 +84,26 @@ end
 $$;
 comment on function finish_and_claim(uuid, text, uuid[], uuid[], integer[], jsonb[], uuid[], integer[], integer[], timestamptz[], integer)
 is 'Reports successes and claims from known lanes in one call. The last row has no job: it carries the answers to the reports, in their order.';
+
+create or replace function complete_busy(
+    p_worker uuid, p_tenants uuid[], p_jobs uuid[], p_attempts integer[], p_results jsonb[], p_answers smallint[], p_now timestamptz
+) returns smallint[]
+language plpgsql volatile
+as $$
+declare
+    v_answers smallint[] := p_answers;
+    v_places integer[] := array(select a.place from unnest(p_answers) with ordinality as a (answer, place) where a.answer = 3 order by 1);
+    v_again smallint[];
+begin
+    v_again := complete_held(p_worker,
+        array(select p_tenants[i] from unnest(v_places) with ordinality as p (i, k) order by k),
+        array(select p_jobs[i] from unnest(v_places) with ordinality as p (i, k) order by k),
+        array(select p_attempts[i] from unnest(v_places) with ordinality as p (i, k) order by k),
+        array(select p_results[i] from unnest(v_places) with ordinality as p (i, k) order by k), p_now);
+    for i in 1..cardinality(v_places) loop
+        v_answers[v_places[i]] := v_again[i];
+    end loop;
+    return v_answers;
+end
+$$;
+comment on function complete_busy(uuid, uuid[], uuid[], integer[], jsonb[], smallint[], timestamptz) is 'Says the busy ones of a report once more.';
