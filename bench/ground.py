@@ -21,7 +21,7 @@ __all__ = ["SETTINGS", "Ground", "Signer", "lay_ground", "serve", "tenant_id"]
 SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "jit": "off"}
 TENANTS = 10_000
 QUEUES = ("q", "other")
-DEFINITIONS = {"work": "q", "more": "q", "held": "q", "foreign": "q", "elsewhere": "other"}
+DEFINITIONS = {"work": "q", "parked": "q", "elsewhere": "other"}
 LOGINS = {"worker": "laneway_worker", "app": "laneway_app"}
 KID = "bench"
 
@@ -46,16 +46,24 @@ put as (
     insert into laneway.job
         (tenant_id, def_id, id, queue_id, max_attempts, priority, source, run_at, created_by, payload)
     select ('00000000-0000-0000-0001-' || lpad(to_hex({first} + g % {tenants}), 12, '0'))::uuid, d.def_id,
-        laneway.new_id(), d.queue_id, 3, 100, 0, due.at + g / 1000 * interval '1 millisecond', 'bench', {payload}
+        laneway.new_id(), d.queue_id, 3, 100, 0, due.at + g / 1000 * interval '1 millisecond', 'bench', '{{"t0": 0}}'
     from generate_series(0, {jobs} - 1) g cross join due
-    join laneway.definition d on d.key = {definition}
+    join laneway.definition d on d.key = '{definition}'
     returning *
 )
+"""
+READY_ROWS = """
 insert into laneway.live
     (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
     state, is_strict, is_cancel_requested, is_keyed)
 select p.run_at + p.priority * interval '60 seconds', p.run_at, p.tenant_id, p.id, p.queue_id, p.def_id, 0, 3,
     p.priority, 0, 0, false, false, false
+from put p
+"""
+LATER_ROWS = """
+insert into laneway.later
+    (due_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, is_keyed)
+select p.run_at + interval '1 day', p.tenant_id, p.id, p.queue_id, p.def_id, 0, 3, p.priority, 0, false
 from put p
 """
 EMPTY = "truncate laneway.live, laneway.later, laneway.job, laneway.attempt, public.bare_q"
@@ -108,12 +116,13 @@ class Ground:
     def analyze(self) -> None:
         self.run(ANALYZE)
 
-    def put_jobs(
-        self, jobs: int, *, tenants: int = 1, first: int = 1, definition: str = "work", payload: str = "'{\"t0\": 0}'"
-    ) -> None:
-        """Ready jobs of the heart, of as many tenants in turn; `payload` is an SQL expression over g."""
-        values = {"jobs": jobs, "tenants": tenants, "first": first, "definition": f"'{definition}'", "payload": payload}
-        self.run(JOB_ROWS.format_map(values))
+    def put_jobs(self, jobs: int, *, tenants: int = 1, first: int = 1, definition: str = "work") -> None:
+        """Ready jobs of the heart, of as many tenants in turn."""
+        self.run(JOB_ROWS.format(jobs=jobs, tenants=tenants, first=first, definition=definition) + READY_ROWS)
+
+    def put_later_jobs(self, jobs: int) -> None:
+        """Jobs of the heart that are not due for a day, in the lane of the ready ones."""
+        self.run(JOB_ROWS.format(jobs=jobs, tenants=1, first=1, definition="work") + LATER_ROWS)
 
     def put_bare_jobs(self, jobs: int) -> None:
         self.run(

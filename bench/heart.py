@@ -8,15 +8,15 @@ from ground import DEFINITIONS, Signer, tenant_id
 from laneway.turns import Found, Share, Taken, Turns, quantum_of
 from sessions import Row, Session, Statement
 
-__all__ = ["Enqueuer", "TurnsWorker", "Worker"]
+__all__ = ["RUNNABLE", "Enqueuer", "TurnsWorker", "Worker"]
 
 ENQUEUE = "select job_id, created from laneway.enqueue($1, 'work', $2, p_token => $3)"
 ENQUEUE_MANY = "select job_id, created from laneway.enqueue_many($1, array['work'], $2, p_token => $3)"
 REGISTER = "select def_id from laneway.register_worker($1, 'bench', 1, '1', 1000, array['q'], $2)"
 JOB = "tenant_id, def_id, rank, job_id, attempt, timeout_seconds, payload"
 CLAIM = f"""
-select {JOB}, next_after, next_left, lane_tenants, lane_defs, lane_weights, is_ring
-from laneway.claim($1, 'q', $2, $3, $4, p_quantum => $5, p_max_lanes => $6, p_look => $7)
+select {JOB}, next_after, next_left, next_def, lane_tenants, lane_defs, lane_weights, is_ring
+from laneway.claim($1, 'q', $2, $3, $4, p_quantum => $5, p_max_lanes => $6, p_look => $7, p_after_def => $8)
 """
 COMPLETE = "select laneway.complete($1, $2, $3, $4)"
 FINISH_AND_CLAIM = f"""
@@ -26,7 +26,7 @@ ACCEPTED = 1
 BUSY = 3
 MAX_LANES = 256
 LOOK = 100_000
-RUNNABLE = [key for key, queue in DEFINITIONS.items() if queue == "q" and key != "foreign"]
+RUNNABLE = tuple(key for key, queue in DEFINITIONS.items() if queue == "q")
 
 
 class Enqueuer:
@@ -59,17 +59,20 @@ class Worker:
         self._complete = complete
         self.after: UUID | None = None
         self.left = 0
+        self._after_definition: int | None = None
         self.claim_seconds = 0.0
 
     @classmethod
-    async def on(cls, session: Session) -> "Worker":
-        return cls(await _register(session), await session.prepare(CLAIM), await session.prepare(COMPLETE))
+    async def on(cls, session: Session, definitions: Sequence[str] = RUNNABLE) -> "Worker":
+        return cls(await _register(session, definitions), await session.prepare(CLAIM), await session.prepare(COMPLETE))
 
     async def claim(self, jobs: int) -> list[Row]:
         began = time.perf_counter()
-        *rows, trailer = await self._claim.fetch(self._id, jobs, self.after, self.left, quantum_of(jobs), MAX_LANES, 0)
+        *rows, trailer = await self._claim.fetch(
+            self._id, jobs, self.after, self.left, quantum_of(jobs), MAX_LANES, 0, self._after_definition
+        )
         self.claim_seconds += time.perf_counter() - began
-        self.after, self.left = trailer[7], trailer[8]
+        self.after, self.left, self._after_definition = trailer[7], trailer[8], trailer[9]
         return rows
 
     async def complete(self, rows: Sequence[Row]) -> None:
@@ -106,7 +109,7 @@ class TurnsWorker:
     @classmethod
     async def on(cls, session: Session) -> "TurnsWorker":
         return cls(
-            await _register(session),
+            await _register(session, RUNNABLE),
             await session.prepare(CLAIM),
             await session.prepare(COMPLETE),
             await session.prepare(FINISH_AND_CLAIM),
@@ -140,16 +143,24 @@ class TurnsWorker:
     async def _claim_from_all(self, jobs: int) -> list[Row]:
         began = time.monotonic()
         *rows, trailer = await self._claim.fetch(
-            self._id, jobs, self.turns.after, self.turns.left, quantum_of(jobs), MAX_LANES, LOOK
+            self._id,
+            jobs,
+            self.turns.after,
+            self.turns.left,
+            quantum_of(jobs),
+            MAX_LANES,
+            LOOK,
+            self.turns.after_definition,
         )
         now = time.monotonic()
         found = Found(
             after=trailer[7],
             left=trailer[8],
-            tenants=trailer[9],
-            definitions=trailer[10],
-            weights=trailer[11],
-            is_ring=trailer[12],
+            after_definition=trailer[9],
+            tenants=trailer[10],
+            definitions=trailer[11],
+            weights=trailer[12],
+            is_ring=trailer[13],
         )
         self.turns.found(found, _taken(rows), wanted=jobs, now=now, seconds=now - began)
         return rows
@@ -173,9 +184,9 @@ def _taken(rows: Sequence[Row]) -> list[Taken]:
     return [Taken(row[0], row[1], row[2]) for row in rows]
 
 
-async def _register(session: Session) -> UUID:
+async def _register(session: Session, definitions: Sequence[str]) -> UUID:
     id_ = uuid4()
-    await session.fetch(REGISTER, id_, RUNNABLE)
+    await session.fetch(REGISTER, id_, definitions)
     return id_
 
 

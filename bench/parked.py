@@ -1,90 +1,92 @@
 """What does a claim cost with a million jobs parked, in each way a job can be in the way, to the same without them?"""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ground import Ground, tenant_id
-from heart import Worker
+from heart import RUNNABLE, Worker
 from rounds import Bench, Line, compare, interleave
 
 __all__ = ["TITLE", "ask", "claim_cost"]
 
 TITLE = "Claim by 100 beside a million parked jobs, to the same claim without them"
 BATCH = 100
+PARKED_TENANT = 2
 REASON = "the bench parks its jobs"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to be parked: whose jobs, of which definition, and what holds them back."""
+class Hold:
+    """What holds back the lane that is there, or the worker from it."""
 
     name: str
     title: str
-    tenant: int = 1
-    definition: str = "work"
-    hold: tuple[str, ...] = ()
-    free: tuple[str, ...] = ()
+    hold: str = "select"
+    free: str = "select"
+    runnable: Sequence[str] = RUNNABLE
 
 
-LATER = (
-    "with gone as (delete from laneway.live returning *)"
-    """
-insert into laneway.later
-    (due_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, is_keyed)
-select clock_timestamp() + interval '1 day' + row_number() over () * interval '1 millisecond',
-    g.tenant_id, g.job_id, g.queue_id, g.def_id, 0, 3, g.priority, 0, false
-from gone g
-"""
-)
-WAYS = (
-    Way("later", "not due, same lane", hold=(LATER,)),
-    Way("queue", "another queue", definition="elsewhere"),
-    Way(
+HOLDS = (
+    Hold(
         "tenant",
         "lane of a paused tenant",
-        tenant=2,
-        hold=(f"select laneway.pause_tenant('{tenant_id(2)}', '{REASON}')",),
-        free=(f"select laneway.resume_tenant('{tenant_id(2)}', '{REASON}')",),
+        hold=f"select laneway.pause_tenant('{tenant_id(PARKED_TENANT)}', '{REASON}')",
+        free=f"select laneway.resume_tenant('{tenant_id(PARKED_TENANT)}', '{REASON}')",
     ),
-    Way(
+    Hold(
         "definition",
         "paused definition",
-        definition="held",
-        hold=(f"select laneway.pause_definition('held', '{REASON}')",),
-        free=(f"select laneway.resume_definition('held', '{REASON}')",),
+        hold=f"select laneway.pause_definition('parked', '{REASON}')",
+        free=f"select laneway.resume_definition('parked', '{REASON}')",
     ),
-    Way("nobody", "lane that no worker can run", definition="foreign"),
+    Hold("nobody", "lane that no worker can run", runnable=("work",)),
 )
 
 
 async def ask(bench: Bench) -> list[Line]:
-    return [await _ask_way(bench, way) for way in WAYS]
-
-
-async def _ask_way(bench: Bench, way: Way) -> Line:
     small, large = bench.ground("bench"), bench.ground("parked")
+    parked = bench.sizes.parked
+    lines: list[Line] = []
+    for name, title, park in (
+        ("later", "not due, same lane", lambda: large.put_later_jobs(parked)),
+        ("queue", "another queue", lambda: large.put_jobs(parked, definition="elsewhere")),
+    ):
+        small.empty()
+        large.empty()
+        park()
+        lines.append(await _ask_beside(bench, small, large, Hold(name, title)))
+    small.empty()
+    large.empty()
+    large.put_jobs(parked, first=PARKED_TENANT, definition="parked")
+    return lines + [await _ask_beside(bench, small, large, hold) for hold in HOLDS]
+
+
+async def _ask_beside(bench: Bench, small: Ground, large: Ground, hold: Hold) -> Line:
     for ground in (small, large):
-        ground.empty()
-    large.put_jobs(bench.sizes.parked, first=way.tenant, definition=way.definition)
-    # as the superuser: the owner's functions, with no context to ask for
-    large.run("set search_path to laneway, pg_temp", *way.hold)
-    for ground in (small, large):
-        ground.put_jobs(bench.sizes.backlog // 3)
+        ground.put_jobs(bench.sizes.backlog // 4)
         ground.analyze()
+    large.run(hold.hold)
     try:
         return await claim_cost(
-            bench, small, large, figure=f"parked-{way.name}", title=f"{bench.sizes.parked:,} parked: {way.title}"
+            bench,
+            (small, large),
+            figure=f"parked-{hold.name}",
+            title=f"{bench.sizes.parked:,} parked: {hold.title}",
+            runnable=hold.runnable,
         )
     finally:
-        large.run("set search_path to laneway, pg_temp", *way.free)
+        large.run(hold.free)
 
 
-async def claim_cost(bench: Bench, small: Ground, large: Ground, *, figure: str, title: str) -> Line:
+async def claim_cost(
+    bench: Bench, grounds: tuple[Ground, Ground], *, figure: str, title: str, runnable: Sequence[str] = RUNNABLE
+) -> Line:
     """The time of claims alone, without that of the completions between them and of the disk."""
-    sessions = [await small.session("worker"), await large.session("worker")]
+    sessions = [await ground.session("worker") for ground in grounds]
     for session in sessions:
         await session.execute("set synchronous_commit = off")
-    workers = [await Worker.on(session) for session in sessions]
+    workers = [await Worker.on(session, runnable) for session in sessions]
     try:
         measured = await interleave(
             bench.rounds,

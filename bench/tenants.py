@@ -15,4 +15,4 @@ async def ask(bench: Bench) -> list[Line]:
         ground.empty()
         ground.put_jobs(bench.sizes.backlog, tenants=tenants)
         ground.analyze()
-    return [await claim_cost(bench, small, large, figure="tenants-10000", title=f"{TENANTS:,} tenants with work")]
+    return [await claim_cost(bench, (small, large), figure="tenants-10000", title=f"{TENANTS:,} tenants with work")]

@@ -1,5 +1,4 @@
 """Check the Promela models: each right variant holds over all its states, each wrong one is caught."""
-# ruff: noqa: INP001, T201 -- a script outside any package, and its table is what it is for
 
 from __future__ import annotations
 
