@@ -1,4 +1,7 @@
-"""One tenant, one definition, one worker, on a connection that is rolled back: what most rules can be seen on."""
+"""One tenant, one definition, one worker, on a connection that is rolled back: what most rules can be seen on.
+
+Fixtures for the conftest of a folder: `from lanes import lane, refuses`.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -10,6 +13,8 @@ import psycopg
 import pytest
 
 from language import Claim, Heart, Worker
+
+__all__ = ["Lane", "Refuses", "lane", "refuses"]
 
 Refuses = Callable[[str, str], AbstractContextManager[None]]
 

@@ -1,6 +1,6 @@
-"""Runs a command with LANEWAY_TEST_DSN set to a server of other binaries than the wheel's, made for it and removed after.
+"""Runs a command with LANEWAY_TEST_DSN set to a server of other binaries than the wheel's, made for it alone.
 
-    python tools/with_server.py /usr/lib/postgresql/15/bin pytest tests/sql
+python tools/with_server.py /usr/lib/postgresql/15/bin pytest tests/sql
 """
 
 import os

@@ -182,7 +182,7 @@ class World:
             if token is not None:
                 conn.execute("select set_config('laneway.ctx', %s, true)", [token])
             cursor = conn.execute(sql.SQL(statement), names)
-            answer = Answer(rows=tuple(cursor.fetchall()) if cursor.description else ())
+            answer = Answer(rows=tuple(cursor.fetchall()) if cursor.description is not None else ())
             if keep:
                 conn.commit()
         except psycopg.Error as error:

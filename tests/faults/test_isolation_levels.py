@@ -2,6 +2,7 @@
 
 import psycopg
 import pytest
+
 from kit.lab import Lab
 from language import Answer, Claim, Heart
 
@@ -136,7 +137,7 @@ def test_a_job_that_became_ready_after_the_snapshot_is_a_clean_serialization_fai
 
 @pytest.mark.parametrize("level", ABOVE)
 def test_two_serializable_callers_that_read_and_enqueue_lose_nothing(lab, tenant, level):
-    """Each looks how many jobs there are, and adds one where there is none: one of them at most, or both by their level."""
+    """Each adds a job where it sees none: only one of them where the level is serializable, else both."""
 
     def add(heart: Heart) -> bool:
         if heart.one("select count(*) from live")[0] == 0:

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+
 from kit.lab import WAITS, Lab
 from language import LEASE, Answer, Claim, ExtendAnswer, Heart
 

@@ -1,9 +1,10 @@
 from collections.abc import Iterator
 
 import pytest
+from stage import House
+
 from kit.database import Clones, Database
 from kit.lab import Lab
-from stage import House
 
 TABLES = "job, live, later, waiting, job_key, handover, attempt, audit, tenant, tenant_control, tenant_pair"
 

@@ -6,17 +6,20 @@ said again after all the others; then that answer counts, as said at the end. Wh
 error, was not said. After each order all invariants hold.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 from time import monotonic
 from typing import Any
 
 import psycopg
-from kit.lab import WAITS, Lab
-from kit.orders import interleavings
+from cuts import Allows, Cast, Cut, Gate, Once, Played, Transaction, item_by_item
 from stage import House, Stage
 from words import Failed, Word, is_partly_busy
+
+from kit.lab import WAITS, Lab
+from kit.orders import interleavings
+
+__all__ = ["Gate", "Once", "Scene", "Transaction", "item_by_item"]
 
 # Longer than any lock_timeout that a verb sets for itself.
 PAUSE = 1.0
@@ -26,86 +29,8 @@ STANDS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """Said in a transaction that ends in a step of its own; `early`: its snapshot is taken in one before."""
-
-    end: str = "commit"
-    isolation: str = "read committed"
-    early: bool = False
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        return ("begin", "say", "end") if self.early else ("say", "end")
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Said at once, standing at a point inside the verb until a step of its own opens the gate."""
-
-    at: str
-    skip: int = 0
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        return ("say", "end")
-
-
-@dataclass(frozen=True, slots=True)
-class Once:
-    """Said in one step."""
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        return ("say",)
-
-
-# answers, what is left, and both of all serial orders
-Allows = Callable[[Mapping[str, Any], Any, Sequence[tuple[Mapping[str, Any], Any]]], bool]
-Cut = Transaction | Gate | Once
-Cast = Mapping[str, tuple[Word, Cut]]
-
-
 class ImpossibleOrderError(Exception):
     """A session's next step came while its word waited for another's commit."""
-
-
-@dataclass(slots=True)
-class Played:
-    """Answers by session; when each word began and was over, as numbers of steps."""
-
-    answers: dict[str, Any] = field(default_factory=dict[str, Any])
-    began: dict[str, int] = field(default_factory=dict[str, int])
-    over: dict[str, int] = field(default_factory=dict[str, int])
-    waiting: set[str] = field(default_factory=set[str])
-    standing: set[str] = field(default_factory=set[str])
-    undone: set[str] = field(default_factory=set[str])
-    now: int = 0
-
-    def take(self, name: str, answer: Any, cut: Cut) -> None:
-        self.answers[name] = answer
-        self.waiting.discard(name)
-        if not isinstance(cut, Transaction):
-            self.over[name] = self.now
-
-    def overlaps(self, name: str) -> bool:
-        return any(
-            self.began[other] <= self.over[name] and self.began[name] <= self.over[other]
-            for other in self.answers
-            if other != name
-        )
-
-    def allows(self, order: Sequence[str], cast: Cast) -> bool:
-        """Whether no word in this serial order comes before one that was over before it began."""
-        return all(
-            self._when(earlier, cast, to=later) <= self.over[later]
-            for place, earlier in enumerate(order)
-            for later in order[place + 1 :]
-        )
-
-    def _when(self, name: str, cast: Cast, *, to: str) -> int:
-        is_late = cast[to][0].name in cast[name][0].committed_before
-        return self.over[name] if is_late else self.began[name]
 
 
 class Scene:
@@ -266,9 +191,7 @@ class Scene:
             return not was_undone
         return name not in played.undone and word.quiet(answer) and played.overlaps(name)
 
-    def _serial(
-        self, names: Sequence[str], cast: Cast, known: dict[Any, Any]
-    ) -> tuple[dict[str, Any], Any]:
+    def _serial(self, names: Sequence[str], cast: Cast, known: dict[Any, Any]) -> tuple[dict[str, Any], Any]:
         """What these words answer one after another, and what is left."""
         key = tuple(names)
         if key not in known:
@@ -320,18 +243,3 @@ def said(heart: Any, stage: Stage, word: Word, cut: Cut) -> Any:
         return word.say(heart, stage)
     except psycopg.Error as error:
         return Failed(error.sqlstate)
-
-
-def item_by_item(names: Sequence[str]) -> Allows:
-    """For batches, whose items are answered each on its own: each may follow another serial order."""
-
-    def one(answers: Mapping[str, Any], left: Any, place: int) -> Any:
-        words = {who: answer[place] if isinstance(answer, list) else answer for who, answer in answers.items()}
-        return words, [row for row in left if row[0] == names[place]]
-
-    def allows(answers: Mapping[str, Any], left: Any, tried: Sequence[tuple[Mapping[str, Any], Any]]) -> bool:
-        return all(
-            one(answers, left, place) in [one(*each, place) for each in tried] for place in range(len(names))
-        )
-
-    return allows

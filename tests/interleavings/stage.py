@@ -11,14 +11,16 @@ PICTURE = """
     with mine as (select j.id as job_id, j.payload ->> 'name' as name from job j where j.tenant_id = %(tenant)s)
     select m.name,
         coalesce(
-            (select case l.state when 1 then 'running' else 'ready' end || case when l.is_cancel_requested then ', asked' else '' end
+            (select case l.state when 1 then 'running' else 'ready' end
+                || case when l.is_cancel_requested then ', asked' else '' end
                 || ' after ' || l.attempt || ' of ' || l.max_attempts
                 from live l where l.tenant_id = %(tenant)s and l.job_id = m.job_id),
             (select 'parked after ' || l.attempt || ' of ' || l.max_attempts
                 from later l where l.tenant_id = %(tenant)s and l.job_id = m.job_id),
             (select 'waiting' from waiting w where w.tenant_id = %(tenant)s and w.job_id = m.job_id),
             'ended'),
-        (select array_agg(concat_ws(' ', a.attempt, outcome_word(a.outcome), state_word(a.final_state)) order by a.attempt)
+        (select array_agg(
+                concat_ws(' ', a.attempt, outcome_word(a.outcome), state_word(a.final_state)) order by a.attempt)
             from attempt a where a.tenant_id = %(tenant)s and a.job_id = m.job_id),
         (select array_agg(concat_ws(' ', k.kind, k.key, k.is_ended) order by k.kind, k.key)
             from job_key k where k.tenant_id = %(tenant)s and k.job_id = m.job_id)
@@ -62,7 +64,9 @@ class Stage:
         """The word for a job in answers: ids differ from order to order."""
         if job is None:
             return None
-        rows = self.heart.rows("select payload ->> 'name' from job where tenant_id = %s and id = %s", [self.tenant, job])
+        rows = self.heart.rows(
+            "select payload ->> 'name' from job where tenant_id = %s and id = %s", [self.tenant, job]
+        )
         return rows[0][0] if rows else "not yet to be seen"
 
     def picture(self) -> list[tuple[Any, ...]]:

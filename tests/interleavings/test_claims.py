@@ -5,10 +5,11 @@ from itertools import product
 from typing import Any
 
 import pytest
-from language import LEASE, Answer, Heart
 from scene import Gate, Once, Scene, Transaction
 from stage import Stage
 from words import Word, claim, effect, enqueue, expire, is_busy, owner, promote, sweep, united
+
+from language import LEASE, Answer, Heart
 
 OPEN = Transaction()
 UNDONE = Transaction("rollback")
@@ -46,7 +47,10 @@ def two_over(stage: Stage) -> None:
 
 SWITCHES: dict[str, tuple[Callable[[Heart, Stage], object], Callable[[Stage], object]]] = {
     "queue": (lambda heart, _: heart.pause_queue(), lambda stage: stage.heart.resume_queue()),
-    "definition": (lambda heart, _: heart.pause_definition("echo"), lambda stage: stage.heart.resume_definition("echo")),
+    "definition": (
+        lambda heart, _: heart.pause_definition("echo"),
+        lambda stage: stage.heart.resume_definition("echo"),
+    ),
     "tenant": (lambda heart, stage: heart.pause_tenant(stage.tenant), lambda _: None),
     "lane": (lambda heart, stage: heart.pause_lane(stage.tenant, "echo"), lambda _: None),
     "suspended tenant": (lambda heart, stage: heart.suspend_tenant(stage.tenant), lambda _: None),
@@ -63,9 +67,9 @@ def test_a_claim_and_a_switch(lab, house, switch):
     scene = Scene(lab, house, one_ready, undo=undo)
     played = sum(
         scene.play_all(a=(claim(), cut), b=(effect(switch, act), other))
-        for cut, other in product((OPEN, PICKED, BEFORE), (OPEN, UNDONE, Once()))
+        for cut, other in product((OPEN, PICKED), (OPEN, UNDONE, Once()))
     )
-    assert played == 45
+    assert played == 30
 
 
 def test_an_enqueue_and_the_suspension_of_its_tenant(lab, house):
@@ -74,9 +78,9 @@ def test_an_enqueue_and_the_suspension_of_its_tenant(lab, house):
     played = sum(
         scene.play_all(a=(enqueue("new", priority=priority), cut), b=(effect("suspend", act), other))
         for priority in (None, 5)
-        for cut, other in product((OPEN, BEFORE, Gate("job.insert.before")), (OPEN, UNDONE, Once()))
+        for cut, other in product((BEFORE, Gate("job.insert.before")), (OPEN, UNDONE, Once()))
     )
-    assert played == 90
+    assert played == 60
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -84,11 +88,9 @@ def test_an_enqueue_and_the_suspension_of_its_tenant(lab, house):
 def test_two_claims(lab, house, stage, n):
     """No job is given twice, and none is left that somebody wanted and nobody held."""
     scene = Scene(lab, house, stage)
-    cuts = (OPEN, UNDONE, PICKED, BEFORE)
-    played = sum(
-        scene.play_all(a=(claim(n), cut), b=(claim(n), other)) for cut, other in product(cuts, (OPEN, PICKED))
-    )
-    assert played == 48
+    cuts = (OPEN, UNDONE, PICKED)
+    played = sum(scene.play_all(a=(claim(n), cut), b=(claim(n), other)) for cut, other in product(cuts, (OPEN, PICKED)))
+    assert played == 36
 
 
 def test_three_claims(lab, house):
@@ -105,9 +107,9 @@ def test_a_claim_and_the_expiry_of_its_job(lab, house):
     word = Word("expire", late, quiet=expire().quiet, combine=expire().combine)
     played = sum(
         scene.play_all(a=(claim(), cut), b=(word, other))
-        for cut, other in product((OPEN, UNDONE, PICKED, BEFORE), (OPEN, Gate("live.delete.before")))
+        for cut, other in product((OPEN, UNDONE, PICKED), (OPEN, Gate("live.delete.before")))
     )
-    assert played == 48
+    assert played == 36
 
 
 PASSES = {
@@ -122,9 +124,9 @@ def test_two_passes(lab, house, name):
     scene = Scene(lab, house, stage)
     played = sum(
         scene.play_all(a=(word, cut), b=(word, other))
-        for cut, other in product((OPEN, UNDONE, Gate(point), BEFORE), (OPEN, Gate(point)))
+        for cut, other in product((OPEN, UNDONE, Gate(point)), (OPEN, Gate(point)))
     )
-    assert played == 48
+    assert played == 36
 
 
 def test_a_claim_and_the_pass_that_makes_its_job_ready(lab, house):
@@ -162,10 +164,10 @@ def running_and_ready(stage: Stage) -> None:
     stage.job("next")
 
 
-@pytest.mark.parametrize("cut", [OPEN, Gate("live.delete.before"), Gate("live.delete.after")], ids=str)
+@pytest.mark.parametrize("cut", [OPEN, Gate("live.delete.after")], ids=str)
 def test_finish_and_claim_and_the_sweep_and_complete(lab, house, cut):
     scene = Scene(lab, house, running_and_ready)
     assert scene.play_all(a=(finish_and_claim(), cut), b=(sweep(), OPEN), c=(owner("complete"), OPEN)) == 90
 
 
-PERMUTATIONS = 6 * 45 + 90 + 4 * 48 + 90 + 48 + 2 * 48 + 18 + 3 * 90
+PERMUTATIONS = 6 * 30 + 60 + 4 * 36 + 90 + 36 + 2 * 36 + 18 + 2 * 90

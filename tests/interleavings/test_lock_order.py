@@ -1,12 +1,11 @@
 """Whoever waits, waits in one order: no two verbs wait for each other, however their rows cross."""
 
-from itertools import permutations
-
 import pytest
-from language import Heart
 from scene import Once, Scene, Transaction
 from stage import Stage
 from words import Word, effect, outcome_of, owner_batch
+
+from language import Heart
 
 OPEN = Transaction()
 
@@ -31,7 +30,7 @@ def bulk(name: str, keys: tuple[str, ...], kind: str) -> Word:
 @pytest.mark.parametrize("level", ["read committed", "repeatable read", "serializable"])
 def test_two_bulk_enqueues_with_crossed_keys(lab, house, level, kind):
     scene = Scene(lab, house, nothing)
-    for keys in permutations("xyz"):
+    for keys in (("x", "y", "z"), ("z", "y", "x"), ("y", "z", "x")):
         for ends in ("commit", "rollback"):
             first, second = bulk("first", ("x", "y", "z"), kind), bulk("second", keys, kind)
             played = scene.play_all(a=(first, Transaction(ends, level)), b=(second, Transaction(isolation=level)))
@@ -42,7 +41,7 @@ def test_three_bulk_enqueues_whose_keys_make_a_ring(lab, house):
     scene = Scene(lab, house, nothing)
     ring = {"a": ("x", "y"), "b": ("y", "z"), "c": ("z", "x")}
     played = scene.play_all(**{name: (bulk(name, keys, "dedupe_key"), OPEN) for name, keys in ring.items()})
-    assert played > 0
+    assert played == 30
 
 
 def test_keys_of_two_kinds_that_cross(lab, house):
@@ -51,9 +50,7 @@ def test_keys_of_two_kinds_that_cross(lab, house):
 
     def both(name: str, dedupe: str, idempotency: str) -> Word:
         def say(heart: Heart, stage: Stage) -> str:
-            answer = heart.enqueue(
-                stage.tenant, payload={"name": name}, dedupe_key=dedupe, idempotency_key=idempotency
-            )
+            answer = heart.enqueue(stage.tenant, payload={"name": name}, dedupe_key=dedupe, idempotency_key=idempotency)
             return outcome_of(answer, heart, stage)
 
         return Word(name, say, may_wait=True)
@@ -124,4 +121,4 @@ def test_an_override_and_a_sync_of_one_definition(lab, house):
     assert scene.play_all(a=(first, OPEN), b=(second, Once())) == 3
 
 
-PERMUTATIONS = 6 * 12 * 4 + 10 + 4 + 3 * 6 + 4 + 7
+PERMUTATIONS = 6 * 6 * 4 + 30 + 10 + 4 + 3 * 6 + 4 + 7

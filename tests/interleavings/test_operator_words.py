@@ -3,10 +3,11 @@
 from itertools import product
 
 import pytest
-from language import LEASE
 from scene import Gate, Scene, Transaction
 from stage import Stage
 from words import Word, enqueue, operator, owner, promote, sweep
+
+from language import LEASE
 
 OPEN = Transaction()
 HELD = Gate("live.%.before")
@@ -47,9 +48,7 @@ def test_cancel_and_complete_and_sweep(lab, house, cut):
 @pytest.mark.parametrize("by", ["cancel", "force_cancel"])
 def test_a_cancel_and_the_word_of_the_owner(lab, house, by, verb):
     scene = Scene(lab, house, running)
-    played = sum(
-        scene.play_all(a=(operator(by), cut), b=(owner(verb), other)) for cut, other in product(CUTS, CUTS)
-    )
+    played = sum(scene.play_all(a=(operator(by), cut), b=(owner(verb), other)) for cut, other in product(CUTS, CUTS))
     assert played == 54
 
 
@@ -97,7 +96,8 @@ def test_a_retry_and_an_enqueue_of_its_twin(lab, house, stage, ends):
     retry = operator("retry", pauses=True)
     twin = enqueue("twin", dedupe_key="k")
     played = sum(
-        scene.play_all(a=(retry, cut), b=(twin, Transaction(ends))) for cut in (OPEN, Gate("clock"), Gate("live.insert.before"))
+        scene.play_all(a=(retry, cut), b=(twin, Transaction(ends)))
+        for cut in (OPEN, Gate("clock"), Gate("live.insert.before"))
     )
     # an enqueue that waits for the retry's commit cannot end before it
     assert played == 16
@@ -105,15 +105,13 @@ def test_a_retry_and_an_enqueue_of_its_twin(lab, house, stage, ends):
 
 def test_two_retries(lab, house):
     scene = Scene(lab, house, failed)
-    cuts = (OPEN, Transaction("rollback"), Gate("clock"), Gate("live.insert.before"))
-    played = sum(
-        scene.play_all(a=(retry(), cut), b=(retry(), other)) for cut, other in product(cuts, cuts)
-    )
-    assert played == 96
+    cuts = (OPEN, Transaction("rollback"), Gate("live.insert.before"))
+    played = sum(scene.play_all(a=(retry(), cut), b=(retry(), other)) for cut, other in product(cuts, cuts))
+    assert played == 54
 
 
 def retry() -> Word:
     return operator("retry", pauses=True)
 
 
-PERMUTATIONS = 2 * 90 + 4 * 54 + 4 * 36 + 3 * 6 + 4 * 36 + 90 + 4 * 16 + 96
+PERMUTATIONS = 2 * 90 + 4 * 54 + 4 * 36 + 3 * 6 + 4 * 36 + 90 + 4 * 16 + 54

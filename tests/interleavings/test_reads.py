@@ -3,10 +3,11 @@
 from itertools import product
 
 import pytest
-from language import LEASE, Heart
 from scene import Gate, Once, Scene, Transaction
 from stage import Stage
 from words import Word, claim, operator, owner, promote, sweep
+
+from language import LEASE, Heart
 
 OPEN = Transaction()
 STATES = ("queued", "running", "succeeded", "failed", "dead_letter", "canceled")
@@ -27,7 +28,7 @@ def read() -> Word:
                 [list(STATES), stage.tenant, job],
             )
             counted = heart.rows("select sum(jobs)::int from count_jobs(%s)", [stage.tenant])
-        (state, attempt), = details
+        ((state, attempt),) = details
         assert state in STATES, state
         assert listed == [(state,)]
         assert by_state == [(state, state)]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from kit.database import Database
 from psycopg.conninfo import make_conninfo
+
+from kit.database import Database
 
 SPECS = Path(__file__).parent / "specs"
 INSIDE = "lib/pgxs/src/test/isolation/isolationtester"

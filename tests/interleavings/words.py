@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from language import Answer, EnqueueAnswer, ExtendAnswer, Heart
 from stage import Stage
+
+from language import Answer, EnqueueAnswer, ExtendAnswer, Heart
 
 BUSY = frozenset({Answer.BUSY, ExtendAnswer.BUSY, "busy"})
 
@@ -141,7 +142,9 @@ def outcome_of(answer: EnqueueAnswer, heart: Heart, stage: Stage) -> str:
         return "created"
     if answer.refusal == "busy":
         return "busy"
-    rows = heart.rows("select payload ->> 'name' from job where tenant_id = %s and id = %s", [stage.tenant, answer.job_id])
+    rows = heart.rows(
+        "select payload ->> 'name' from job where tenant_id = %s and id = %s", [stage.tenant, answer.job_id]
+    )
     found = rows[0][0] if rows else None
     return f"{answer.refusal}: {found}" if answer.refusal else f"is {found}"
 

@@ -168,8 +168,9 @@ class Client:
         self.heart.expire()
 
     def time(self) -> None:
-        """Two moves at once may undo each other; the clock goes on all the same."""
-        self.clock.move(self.random.choice([0.001, 1, 1, 20]))
+        """One at a time: a move that undid another would turn the clock back."""
+        with self.crowd.lock:
+            self.clock.move(self.random.choice([0.001, 1, 1, 20]))
 
     # What people do.
 

@@ -86,10 +86,10 @@ def succeed(world: World, args: Args, job: Job, now: datetime) -> tuple[str, UUI
     name = name_of(job)
     behind = world.successors.get(name)
     if behind is not None:
-        if args["dedupe"] == "requeue":
-            return "existing", behind.job
         if behind.job in args.get("held", ()):
             return "busy", None
+        if args["dedupe"] == "requeue":
+            return "existing", behind.job
         end_queued(world, world.jobs[behind.job], "canceled", now)
     world.successors[name] = key_of(args, job, now)
     return created(world, replace(job, phase="waiting"))

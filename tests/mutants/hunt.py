@@ -67,7 +67,7 @@ def hunt(dsn: str, mutant: Mutant, *, suites: Sequence[str] = SUITES) -> Hunt:
     except UnsoundError as error:
         return done(Verdict.UNSOUND, str(error).splitlines()[0])
     except MutantError as error:
-        return done(Verdict.BROKEN, str(error))
+        return done(Verdict.BROKEN, str(error).splitlines()[0])
 
 
 def _judge(dsn: str, broken: Broken, mutant: Mutant, suites: Sequence[str]) -> tuple[Verdict, str]:
@@ -110,6 +110,8 @@ def run_tests(tests: Sequence[str], *, dsn: str, broken: Broken) -> Tried:
     if process.returncode not in (0, 1):
         raise MutantError(f"pytest could not run {' '.join(tests)}: {said[-2000:]}")
     failed = _SPENT.search(said)
+    if failed is not None and "::" not in failed[1]:
+        raise MutantError(f"pytest could not read {failed[1]}: {said[-2000:]}")
     if process.returncode == 1 and failed is None:
         raise MutantError(f"pytest failed without a test that did: {said[-2000:]}")
     return Tried(found=failed is not None, by=failed[1] if failed else "")

@@ -77,11 +77,11 @@ def run_named(dsn: str, only: Sequence[str]) -> int:
     return 0 if len(killed) == len(results) else 1
 
 
-def run_automatic(dsn: str, *, files: Sequence[str], share: int | None, seed: int) -> int:
+def run_automatic(dsn: str, *, files: Sequence[str], only: Sequence[str], share: int | None, seed: int) -> int:
     from automatic import accepted, make_all  # noqa: PLC0415 -- the path is set by main()
     from hunt import Verdict  # noqa: PLC0415
 
-    mutants = make_all(files)
+    mutants = [mutant for mutant in make_all(files) if not only or mutant.id in only]
     if share is not None and share < len(mutants):
         mutants = random.Random(seed).sample(mutants, share)  # noqa: S311 -- a choice of tests
     say(f"{len(mutants)} mutants, seed {seed}")
@@ -113,12 +113,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.path.insert(0, str(HERE.parent))
     from mutations import MutantError  # noqa: PLC0415 -- the path is set above
 
+    only, files = ([name for name in text.split(",") if name] for text in (given.only, given.files))
     with server() as dsn:
         try:
             if given.automatic:
-                files = [name for name in given.files.split(",") if name]
-                return run_automatic(dsn, files=files, share=None if given.all else given.share, seed=given.seed)
-            return run_named(dsn, [name for name in given.only.split(",") if name])
+                share = None if given.all else given.share
+                return run_automatic(dsn, files=files, only=only, share=share, seed=given.seed)
+            return run_named(dsn, only)
         except MutantError as error:
             say(str(error))
             return 2

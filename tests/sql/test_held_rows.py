@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
 from language import LEASE, Answer, ExtendAnswer, Heart, Swept
 
 # Long enough for a busy machine, and no verb may wait for it.
