@@ -8,6 +8,7 @@ import pytest
 from seeded_world import World, sign
 
 from kit.database import Clones
+from kit.template import NAMED
 from laneway.devserver import DevServer, ServerOptions
 
 PATIENCE = "set statement_timeout = '10s'"
@@ -103,8 +104,9 @@ def test_row_held_by_tenant(own_world: World):
 
 
 @pytest.fixture
-def narrow_world() -> Iterator[World]:
-    """On a server whose queue of NOTIFY is small enough to be filled."""
+def narrow_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """On a server whose queue of NOTIFY is small enough to be filled; it has no template of other servers."""
+    monkeypatch.delenv(NAMED, raising=False)
     options = ServerOptions(
         durable=False, ephemeral=True, settings={"max_notify_queue_pages": "64", "max_connections": "50"}
     )

@@ -67,9 +67,12 @@ def behind(policy: str, name: str = "next") -> Word:
     return enqueue(name, dedupe_key="k", dedupe=policy)
 
 
-@pytest.mark.parametrize("level", LEVELS[:2])
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("stage", [twin_at_work, twin_at_work_with_a_successor], ids=lambda stage: stage.__name__)
+@pytest.mark.parametrize(
+    ("stage", "level"),
+    [*((twin_at_work, level) for level in LEVELS[:2]), (twin_at_work_with_a_successor, LEVELS[0])],
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_no_hand_over_is_lost_beside_the_end_of_the_twin_and_promote(lab, house, stage, policy, level):
     scene = Scene(lab, house, stage, settle=handed_over)
     played = scene.play_all(
@@ -177,4 +180,4 @@ def test_an_enqueue_that_takes_a_key_over_and_the_pass_that_forgets_it(lab, hous
     assert played == 10
 
 
-PERMUTATIONS = 8 * 75 + 2 * 79 + 2 * 90 + 4 * 8 + 4 * 36 + 2 * 10 + 12 + 9 * 6 * 4 + 48 + 10
+PERMUTATIONS = 6 * 75 + 2 * 79 + 2 * 90 + 4 * 8 + 4 * 36 + 2 * 10 + 12 + 9 * 6 * 4 + 48 + 10

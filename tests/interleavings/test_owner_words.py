@@ -49,11 +49,10 @@ def test_a_triple(lab, house, triple):
     assert scene.play_all(a=first, b=second, c=third) == 90
 
 
-@pytest.mark.parametrize("word", ["extend", "release"])
-def test_a_triple_that_stands_with_its_row_locked(lab, house, word):
+def test_a_triple_that_stands_with_its_row_locked(lab, house):
     scene = Scene(lab, house, over)
     held = Gate("live.%.before")
-    assert scene.play_all(a=(WORDS[word], Transaction()), b=(owner("complete"), held), c=(sweep(), held)) == 90
+    assert scene.play_all(a=(WORDS["extend"], Transaction()), b=(owner("complete"), held), c=(sweep(), held)) == 90
 
 
-PERMUTATIONS = 10 * 54 + 4 * 24 + 4 * 90 + 2 * 90
+PERMUTATIONS = 10 * 54 + 4 * 24 + 5 * 90

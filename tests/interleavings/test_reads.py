@@ -1,7 +1,5 @@
 """A reader sees each job in exactly one state, whoever moves it, and one that some serial order gives."""
 
-from itertools import product
-
 import pytest
 from scene import Gate, Once, Scene, Transaction
 from stage import Stage
@@ -92,11 +90,10 @@ MOVES = {
 def test_a_job_is_never_nowhere(lab, house, move):
     stage, word, point = MOVES[move]
     scene = Scene(lab, house, stage)
-    readers = (Once(), Transaction(isolation="repeatable read", early=True))
-    played = sum(
-        scene.play_all(a=(word, cut), b=(read(), reader)) for cut, reader in product((OPEN, Gate(point)), readers)
-    )
-    assert played == 26
+    old = Transaction(isolation="repeatable read", early=True)
+    pairs = ((OPEN, Once()), (Gate(point), Once()), (OPEN, old))
+    played = sum(scene.play_all(a=(word, cut), b=(read(), reader)) for cut, reader in pairs)
+    assert played == 16
 
 
-PERMUTATIONS = 14 * 26
+PERMUTATIONS = 14 * 16

@@ -10,7 +10,7 @@ from machine_draws import WORDS
 
 from kit.database import Database
 
-EXAMPLES = int(os.environ.get("LANEWAY_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("LANEWAY_EXAMPLES", "60"))
 # per 100 examples; a machine that met less than this has proved nothing
 FLOORS: Mapping[str, int] = {
     "example": 100,

@@ -15,13 +15,19 @@ def enqueue(world: World, args: Args, now: datetime) -> tuple[str, UUID | None]:
         return "suspended", None
     if not 0 <= (args.get("priority") or 0) <= 1000:
         return "out_of_range", None
-    earlier = world.calls.get((tenant, args["definition"], call))
-    if call is not None and earlier is not None:
-        return "existing", earlier
+    name = tenant, args["definition"], call
+    if call is not None and name in world.calls:
+        return "existing", world.calls[name]
+    # an item of this call with the same idempotency key was refused: it is one and the same
+    refused: dict[KeyName, tuple[str, UUID | None]] = args.get("refused", {})
+    if call is not None and name in refused:
+        return refused[name]
     job = new_job(world, args, now)
     word, holder = created(world, job) if key is None else settle_once(world, args, job, now)
     if call is not None and holder is not None and word in {"created", "existing"}:
-        world.calls[tenant, args["definition"], call] = holder
+        world.calls[name] = holder
+    elif call is not None:
+        refused[name] = word, holder
     return word, holder
 
 
@@ -107,7 +113,7 @@ def created(world: World, job: Job) -> tuple[str, UUID | None]:
 
 def enqueue_many(world: World, args: Args, now: datetime) -> list[tuple[str, UUID | None]]:
     """An answer per item; a bad one fails no other; of two with one key the first is the job."""
-    call = {"tenant": args["tenant"], "met": {}}
+    call = {"tenant": args["tenant"], "met": {}, "refused": {}}
     return [
         enqueue(world, call | {"id": new_id} | item, now)
         for item, new_id in zip(args["items"], args["ids"], strict=True)

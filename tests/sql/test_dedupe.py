@@ -204,6 +204,18 @@ class TestIdempotency:
         assert refused.refusal == "duplicate"
         assert self.once(lane).created
 
+    def test_a_refusal_takes_away_no_key_but_its_own(self, lane):
+        lane.heart.define("other")
+        zeta = lane.other("zeta")
+        kept = [
+            lane.heart.enqueue(lane.tenant, idempotency_key="another"),
+            lane.heart.enqueue(lane.tenant, "other", idempotency_key="once"),
+            lane.heart.enqueue(zeta, idempotency_key="once"),
+            put(lane),
+        ]
+        assert self.once(lane, dedupe_key="k", dedupe="error").refusal == "duplicate"
+        assert lane.heart.rows("select job_id from job_key order by job_id") == sorted((a.job_id,) for a in kept)
+
     def test_one_that_met_a_twin_goes_on_meaning_that_twin(self, lane):
         twin = put(lane)
         met = self.once(lane, dedupe_key="k")

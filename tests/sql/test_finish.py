@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from language import LEASE, Answer
@@ -122,6 +123,20 @@ def test_what_the_sweep_ended_is_no_duplicate_of_the_owner_s_own_word(lane, cloc
     assert lane.heart.fail_one(claim, timed_out=True) == Answer.STALE
 
 
+@pytest.mark.parametrize("verb", ["complete", "fail", "release", "cancel_attempt", "extend", "snooze"])
+def test_no_word_is_heard_in_an_older_snapshot(database, heart, verb):
+    """It would not see who owns the attempt by now."""
+    heart.define()
+    heart.job(heart.tenant())
+    claim = heart.worker().claim_one()
+    for level in ("repeatable read", "serializable"):
+        with database.connect(autocommit=False) as conn:
+            conn.execute(f"set transaction isolation level {level}")
+            options = {"delays_seconds": [5]} if verb == "snooze" else {}
+            with pytest.raises(psycopg.errors.ActiveSqlTransaction, match="transaction_isolation"):
+                getattr(heart.on(conn), verb)([claim], **options)
+
+
 def test_a_stale_result_is_kept_nowhere(lane):
     """What a superseded owner sends is not even written down beside what counts."""
     first = lane.take()
@@ -170,6 +185,12 @@ class TestBatches:
         answers = getattr(lane.heart, verb)([claim, claim], **options)
         assert sorted(answers) == [Answer.ACCEPTED, Answer.DUPLICATE]
         assert len(lane.heart.attempts(claim.job_id)) == 1
+
+    def test_of_two_words_the_one_that_can_be_taken_is_taken(self, lane):
+        claim = lane.take()
+        answers = lane.heart.fail([claim, claim], errors=["x" * 70000, "short"])
+        assert answers == [Answer.REFUSED, Answer.ACCEPTED]
+        assert lane.heart.attempts(claim.job_id)[0].error == "short"
 
     def test_an_empty_batch_has_no_answers(self, lane):
         assert lane.heart.complete([]) == []

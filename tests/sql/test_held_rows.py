@@ -98,12 +98,28 @@ def test_an_extension_in_the_same_instant_does_not_make_a_claim_take_a_row_twice
 
 
 @pytest.mark.parametrize("verb", ["sweep", "promote", "expire"])
-def test_a_pass_that_runs_elsewhere_is_not_waited_for(database, heart, verb):
+def test_one_pass_runs_at_a_time_and_is_not_waited_for(database, heart, clock, verb):
+    heart.define()
+    tenant = heart.tenant()
+    heart.job(tenant)
+    heart.worker().claim_one()
+    heart.job(tenant, delay_seconds=5)
+    heart.job(tenant, expires_seconds=5)
     heart.rows(PATIENCE)
     with database.connect(autocommit=False) as conn:
         getattr(heart.on(conn), verb)()
+        clock.move(LEASE)
+        before = heart.surface()
         getattr(heart, verb)()
+        assert heart.surface() == before
+        others = {"sweep", "promote", "expire"} - {verb}
+        for other in others:
+            getattr(heart, other)()
+        assert heart.surface() != before, "the other passes run beside it"
         conn.rollback()
+    before = heart.surface()
+    getattr(heart, verb)()
+    assert heart.surface() != before
 
 
 def test_a_scheduled_job_that_is_held_waits_for_a_later_pass(database, heart, clock):

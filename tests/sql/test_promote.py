@@ -113,3 +113,41 @@ def test_a_batch_of_handovers_that_cannot_be_decided_hides_no_due_job(database, 
     heart.promote()
     heart.promote()
     assert len(worker.claim(5)) == 2
+
+
+def test_what_cannot_be_decided_stays_and_the_rest_is_handed_over(database, heart):
+    heart.define()
+    tenant = heart.tenant()
+    worker = heart.worker()
+    for key in ("held", "free"):
+        heart.job(tenant, dedupe_key=key)
+    twins = worker.claim(2)
+    held, free = (heart.job(tenant, dedupe_key=key, dedupe="requeue") for key in ("held", "free"))
+    heart.complete(twins)
+    with database.connect(autocommit=False) as holder:
+        holder.execute("select from waiting where job_id = %s for update", [held])
+        for _ in range(3):
+            heart.promote()
+        assert (heart.phase(held), heart.phase(free)) == ("waiting", "ready")
+        assert heart.one("select array_agg(distinct key) from handover") == (["held"],)
+    for _ in range(3):
+        heart.promote()
+    assert heart.phase(held) == "ready"
+    assert heart.count("handover") == 0
+
+
+def test_a_twin_that_somebody_holds_is_looked_at_again(database, heart):
+    """Whatever else the tenant has ready or parked beside it."""
+    heart.define()
+    tenant = heart.tenant()
+    worker = heart.worker()
+    heart.job(tenant, dedupe_key="k")
+    twin = worker.claim_one()
+    heart.job(tenant)
+    heart.job(tenant, delay_seconds=60)
+    heart.job(tenant, dedupe_key="k", dedupe="requeue")
+    with database.connect(autocommit=False) as holder:
+        holder.execute("select from live where job_id = %s for update", [twin.job_id])
+        assert heart.promote().handed_over == 0
+        assert heart.count("handover") > 0
+    assert heart.promote().handed_over > 0

@@ -131,6 +131,18 @@ def test_jobs_with_many_attempts_hide_none_of_the_others(lane, clock):
     assert pages(lane, queue="default", limit=200) == expected
 
 
+def test_a_thousand_of_each_phase_are_paged_together(lane, clock):
+    """More than one source is cut: nothing below the nearest cut is shown before its page."""
+    expected = []
+    for _ in range(2):
+        for options in ({}, {"delay_seconds": 3600}):
+            answers = lane.heart.enqueue_many(lane.tenant, [options] * 700)
+            expected += [answer.job_id for answer in answers]
+            clock.move(0.001)
+    assert pages(lane, limit=200) == sorted(expected, reverse=True)
+    assert pages(lane, state="queued", limit=200) == sorted(expected, reverse=True)
+
+
 def test_a_filter_that_finds_nothing_in_a_thousand_says_how_far_it_looked(lane):
     old = lane.job()
     lane.heart.cancel_one(lane.tenant, old)
