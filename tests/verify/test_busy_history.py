@@ -1,9 +1,12 @@
 """A correct history breaks no invariant, whoever looks and however much of it."""
 
+import re
+
 import psycopg
 import pytest
+from psycopg import sql
 
-from laneway.verify import verify
+from laneway.verify import run, verify
 from laneway.verify.invariants import invariants
 
 
@@ -56,6 +59,15 @@ def test_a_temporary_table_does_not_stand_in_for_one_of_ours(busy):
 def test_a_login_that_may_not_read_is_refused(busy):
     with busy.database.connect(role="worker") as conn, pytest.raises(psycopg.errors.InsufficientPrivilege):
         verify(conn)
+
+
+def test_a_look_at_many_jobs_does_not_look_at_all_of_them_for_each(busy):
+    """With the settings of a full look: no relation is read again per row of another."""
+    with busy.database.connect() as conn:
+        conn.execute("set enable_nestloop to off")
+        plan = [line for (line,) in conn.execute(sql.SQL("explain ") + run._whole()).fetchall()]
+    per_row = [line for line in plan if re.search(r"(?<!hashed )SubPlan \d+\)", line)]
+    assert per_row == []
 
 
 def test_a_sample_of_nothing_is_refused(busy):
