@@ -317,7 +317,7 @@ function enqueue_many
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 0a98c9963d5095f1072d4024f23cbe78ad406815f878c4530faef6f94ab4189b
+    body d148dbf8fa7d03dd03ed06f497eea3f2f94fd46f07dbda7161c2e00be14127bf
     granted to app: execute
     granted to tenant: execute
     -- Enqueues up to 10,000 jobs in the caller's transaction: parallel arrays in, an answer per item out, in their order; a bad item does not fail the rest. One definition in the array counts for all items.
@@ -901,7 +901,7 @@ function put_jobs
     (p_tenant uuid, p_source smallint, p_actor text, p_parent uuid, p_rerun_of uuid, p_definitions text[], p_payloads jsonb[], p_priorities integer[], p_delays double precision[], p_run_at timestamp with time zone[], p_expires double precision[], p_max_attempts integer[], p_timeouts integer[], p_dedupe_keys text[], p_dedupe text[], p_windows double precision[], p_idempotency_keys text[], p_labels jsonb[], p_correlation_ids text[], p_trace_ids text[], p_source_refs text[])
     returns TABLE(ordinal integer, job_id uuid, created boolean, refusal text, field text, value text, hint text)
     owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body 183a995eee227279651d77ba9047339961dc6644d2805c1de84c783a315c330f
+    body 5d4325617c3add8f52ad02febab46ccfe5b34dc98f576a9e9f15d874e06bda7e
     -- Enqueues for a tenant that the caller has checked.
 
 function put_plain_jobs
@@ -980,6 +980,13 @@ function release
     body 4cf6199c5c1c6bfc19c70ea3e84ad31d5104a602c4aca1ddc33b784bbcfcc677
     granted to worker: execute
     -- The owner hands these jobs back, as at shutdown: the attempt is refunded for the first releases of a job. Answers per item as fail does.
+
+function require_bulk
+    (p_payloads jsonb[])
+    returns void
+    owner owner language plpgsql stable parallel unsafe cost 100
+    body 24641f7c87d6d039c1765f9fa1396650a9e9f30cde7f4321efa6be23fcf748a2
+    -- Refuses a call of no jobs or of too many.
 
 function require_claim_size
     (p_jobs integer, p_quantum integer, p_max_lanes integer)

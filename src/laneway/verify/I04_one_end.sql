@@ -28,12 +28,17 @@ from word w
 left join o_place p on p.tenant_id = w.tenant_id and p.job_id = w.job_id
 where w.is_retry_of_no_end or w.ends > w.retries + (p.job_id is null)::integer
 union all
-select b.tenant_id, b.job_id, b.attempt, w.ends, w.retries,
-    case when b.attempt = w.success then 'went on after its success' else 'went on after an end without a retry' end
+select b.tenant_id, b.job_id, b.attempt, w.ends, w.retries, 'went on after its success'
 from left_behind b
 join word w on w.tenant_id = b.tenant_id and w.job_id = b.job_id
 where b.attempt = w.success
-    or not exists (
+union all
+select b.tenant_id, b.job_id, b.attempt, w.ends, w.retries, 'went on after an end without a retry'
+from left_behind b
+join word w on w.tenant_id = b.tenant_id and w.job_id = b.job_id
+where b.attempt is distinct from w.success
+    and not exists (
         select from o_transition r
-        where r.tenant_id = b.tenant_id and r.job_id = b.job_id and r.kind = 'retried' and r.attempt = b.attempt and b.attempt > 0
+        -- an end without an attempt is gone when it was retried
+        where r.tenant_id = b.tenant_id and r.job_id = b.job_id and r.kind = 'retried' and r.attempt = nullif(b.attempt, 0)
     )

@@ -79,7 +79,13 @@ select 'tenant_pair', p.tenant_id, p.def_id::text, 'has no definition'
 from tenant_pair p
 where p.def_id <> 0 and not exists (select from definition d where d.def_id = p.def_id)
 union all
-select 'worker', null, w.worker_id::text, 'names a queue or definition that does not exist'
+select distinct 'worker', null::uuid, w.worker_id::text, 'names a queue or definition that does not exist'
 from worker w
-where exists (select from unnest(w.queue_ids) q where not exists (select from queue k where k.queue_id = q))
-    or exists (select from unnest(w.def_ids) d where not exists (select from definition k where k.def_id = d))
+cross join lateral (
+    select q as queue_id, null::integer as def_id from unnest(w.queue_ids) q
+    union all
+    select null, d from unnest(w.def_ids) d
+) n
+left join queue q on q.queue_id = n.queue_id
+left join definition d on d.def_id = n.def_id
+where q.queue_id is null and d.def_id is null

@@ -190,6 +190,18 @@ as $$
 declare
     v_actor text := require_tenant('o', p_tenant, p_token);
 begin
+    if cardinality(p_definitions) = 1 and num_nonnulls(p_delays_seconds, p_run_at, p_expires_seconds, p_max_attempts,
+        p_timeouts_seconds, p_dedupe_keys, p_dedupe, p_dedupe_windows_seconds, p_idempotency_keys, p_labels, p_correlation_ids,
+        p_trace_ids, p_source_refs) = 0 then
+        perform require_bulk(p_payloads);
+        perform require_parallel('p_payloads', cardinality(p_payloads), array[array_dims(p_payloads), array_dims(p_priorities)]);
+        return query
+        select j.*
+        from put_plain_jobs(p_tenant, 0::smallint, v_actor, (select d from unnest(p_definitions) d), p_payloads, p_priorities, clock()) j
+        order by j.ordinal;
+        perform ring(array(select d.queue_id from definition d where d.key = any (p_definitions)));
+        return;
+    end if;
     return query
     select j.*
     from put_jobs(p_tenant, 0::smallint, v_actor, null, null, p_definitions, p_payloads, p_priorities, p_delays_seconds, p_run_at,
@@ -201,7 +213,22 @@ $$;
 comment on function enqueue_many(uuid, text[], jsonb[], integer[], double precision[], timestamptz[], double precision[], integer[], integer[], text[], text[], double precision[], text[], jsonb[], text[], text[], text[], text)
 is 'Enqueues up to 10,000 jobs in the caller''s transaction: parallel arrays in, an answer per item out, in their order; a bad item does not fail the rest. One definition in the array counts for all items.';
 
--- Both doors end here. The plain case is one statement: every insert node that is not needed would cost.
+create or replace function require_bulk(p_payloads jsonb[]) returns void
+language plpgsql stable
+as $$
+begin
+    if coalesce(cardinality(p_payloads), 0) not between 1 and 10000 then
+        perform refuse('out_of_range', 'p_payloads', coalesce(cardinality(p_payloads)::text, 'null') || ' items', 'Enqueue 1 to 10000 jobs per call.');
+    end if;
+    if pg_column_size(p_payloads) > 16777216 then
+        perform refuse('too_large', 'p_payloads', pg_column_size(p_payloads) || ' bytes', 'At most 16777216 bytes per call: split it.');
+    end if;
+end
+$$;
+comment on function require_bulk(jsonb[]) is 'Refuses a call of no jobs or of too many.';
+
+-- Every door ends here, but for plain jobs: those are one statement each (enqueue, put_plain_jobs), since every insert node
+-- that is not needed would cost, and so would a function between.
 create or replace function put_jobs(
     p_tenant uuid, p_source smallint, p_actor text, p_parent uuid, p_rerun_of uuid,
     p_definitions text[], p_payloads jsonb[], p_priorities integer[], p_delays double precision[], p_run_at timestamptz[],
@@ -217,12 +244,7 @@ declare
     v_count integer := cardinality(p_payloads);
     v_definitions text[] := p_definitions;
 begin
-    if v_count is null or v_count not between 1 and 10000 then
-        perform refuse('out_of_range', 'p_payloads', coalesce(v_count::text, 'null') || ' items', 'Enqueue 1 to 10000 jobs per call.');
-    end if;
-    if pg_column_size(p_payloads) > 16777216 then
-        perform refuse('too_large', 'p_payloads', pg_column_size(p_payloads) || ' bytes', 'At most 16777216 bytes per call: split it.');
-    end if;
+    perform require_bulk(p_payloads);
     if cardinality(p_definitions) = 1 and v_count > 1 then
         v_definitions := array_fill((select d from unnest(p_definitions) d), array[v_count]);
     end if;
@@ -231,16 +253,10 @@ begin
         array_dims(p_timeouts), array_dims(p_dedupe_keys), array_dims(p_dedupe), array_dims(p_windows),
         array_dims(p_idempotency_keys), array_dims(p_labels), array_dims(p_correlation_ids), array_dims(p_trace_ids),
         array_dims(p_source_refs)]);
-    if cardinality(p_definitions) = 1 and num_nonnulls(p_delays, p_run_at, p_expires, p_max_attempts, p_timeouts, p_dedupe_keys,
-        p_dedupe, p_windows, p_idempotency_keys, p_labels, p_correlation_ids, p_trace_ids, p_source_refs, p_parent, p_rerun_of) = 0 then
-        return query
-        select j.* from put_plain_jobs(p_tenant, p_source, p_actor, v_definitions[1], p_payloads, p_priorities, v_now) j;
-    else
-        return query
-        select j.* from put_special_jobs(p_tenant, p_source, p_actor, p_parent, p_rerun_of, v_definitions, p_payloads, p_priorities, p_delays,
-            p_run_at, p_expires, p_max_attempts, p_timeouts, p_dedupe_keys, p_dedupe, p_windows, p_idempotency_keys, p_labels,
-            p_correlation_ids, p_trace_ids, p_source_refs, v_now) j;
-    end if;
+    return query
+    select j.* from put_special_jobs(p_tenant, p_source, p_actor, p_parent, p_rerun_of, v_definitions, p_payloads, p_priorities, p_delays,
+        p_run_at, p_expires, p_max_attempts, p_timeouts, p_dedupe_keys, p_dedupe, p_windows, p_idempotency_keys, p_labels,
+        p_correlation_ids, p_trace_ids, p_source_refs, v_now) j;
     perform ring(array(
         select distinct d.queue_id from definition d where d.key = any (p_definitions)));
 end
