@@ -12,5 +12,11 @@ def test_enough_permutations_are_played(record_property):
     total = sum(counts.values())
     record_property("permutations", total)
     print(f"\n{total} permutations: {counts}")  # noqa: T201 -- shown with -s and in the report
-    assert set(counts) >= {"test_owner_words", "test_operator_words", "test_keys", "test_claims", "test_reads"}
+    assert set(counts) >= {
+        "test_owner_words",
+        "test_operator_words",
+        "test_keys",
+        "test_concurrent_claims",
+        "test_reads",
+    }
     assert total >= LEAST

@@ -83,7 +83,7 @@ _NEAR = {
     "sweep": ("tests/sql/test_sweep.py", "tests/sql/test_held_rows.py"),
     "doorbell": ("tests/sql/test_doorbell_rings.py",),
     "operate": ("tests/sql/test_operate.py", "tests/sql/test_held_rows.py", "tests/access/test_functions.py"),
-    "read": ("tests/sql/test_read.py", "tests/access/test_functions.py"),
+    "read": ("tests/sql/test_read.py", "tests/sql/test_workers.py", "tests/access/test_functions.py"),
     "retention": ("tests/sql/test_retention.py",),
     "tenants": ("tests/sql/test_pause.py", "tests/access/test_context_keys.py"),
 }

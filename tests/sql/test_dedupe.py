@@ -151,6 +151,12 @@ class TestWindow:
         lane.heart.complete_one(first)
         assert put(lane).created
 
+    def test_a_bad_item_does_not_take_over_a_key_whose_window_is_over(self, lane, clock):
+        lane.heart.complete_one(lane.take(dedupe_key="k", dedupe_window_seconds=60))
+        clock.move(60)
+        assert put(lane, priority=-1).refusal == "out_of_range"
+        assert put(lane).created
+
     def test_windows_that_are_over_are_forgotten_in_time(self, lane, clock):
         first = lane.take(dedupe_key="k", dedupe_window_seconds=60)
         lane.heart.complete_one(first)

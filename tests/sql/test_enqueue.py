@@ -190,6 +190,12 @@ def test_an_unknown_definition_is_told_with_the_nearest_known_one(lane):
     assert 'Did you mean "send-mail"?' in (lane.heart.enqueue(lane.tenant, "send-mial").hint or "")
 
 
+def test_of_several_near_names_the_nearest_is_told(lane):
+    for key in ("send-mails", "send-mail", "send-m"):
+        lane.heart.define(key)
+    assert 'Did you mean "send-mail"?' in (lane.heart.enqueue(lane.tenant, "send-mial").hint or "")
+
+
 def test_a_disabled_definition_and_a_suspended_tenant_take_nothing(lane):
     lane.heart.override("echo", is_enabled=False)
     answer = lane.heart.enqueue(lane.tenant)

@@ -135,6 +135,24 @@ def test_a_scheduled_job_that_is_held_waits_for_a_later_pass(database, heart, cl
     assert heart.promote().promoted == 1
 
 
+@pytest.mark.parametrize("table", ["live", "later", "waiting"])
+def test_a_job_that_is_held_expires_in_a_later_pass(database, heart, clock, table):
+    heart.define()
+    tenant = heart.tenant()
+    heart.job(tenant, dedupe_key="k")
+    heart.worker().claim_one()
+    options = {"live": {}, "later": {"delay_seconds": 60}, "waiting": {"dedupe_key": "k", "dedupe": "replace"}}
+    job = heart.job(tenant, expires_seconds=5, **options[table])
+    other = heart.job(tenant, expires_seconds=5)
+    clock.move(5)
+    heart.rows(PATIENCE)
+    with database.connect(autocommit=False) as conn:
+        conn.execute(f"select from {table} where job_id = %s for update", [job])
+        assert heart.expire() == 1
+        assert (heart.state(job), heart.state(other)) == ("queued", "failed")
+    assert heart.expire() == 1
+
+
 def test_a_worker_s_own_row_that_is_held_stops_no_lease(held):
     """An operator's open drain_worker must not cost the worker its leases."""
     with held.database.connect(autocommit=False) as conn:

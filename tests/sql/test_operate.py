@@ -236,7 +236,9 @@ class TestRunAgain:
             "priority": 3,
             "timeout_seconds": 9,
         }
+        lane.job(payload={"n": 0})
         old = lane.job(**options, max_attempts=7, dedupe_key="k", idempotency_key="i")
+        lane.job(payload={"n": 2})
         for _ in range(2):
             answer = lane.heart.run_again(lane.tenant, old)
             assert answer.created

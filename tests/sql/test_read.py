@@ -293,6 +293,7 @@ class TestAudit:
         assert found[5][1] == "create"
         seen, cursor = [], None
         while rows := self.rows(lane, before=cursor, limit=2):
+            assert len(rows) <= 2
             seen += rows
             cursor = rows[-1][0]
         assert seen == found

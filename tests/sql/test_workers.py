@@ -154,7 +154,9 @@ class TestLists:
     def test_list_workers_says_who_lives_and_how_much_each_holds(self, lane, clock):
         lane.job()
         lane.worker.claim(1)
-        quiet = lane.heart.worker()
+        lane.job()
+        lane.heart.define("mail", queue="mails")
+        quiet = lane.heart.worker(["echo"], ["default"])
         clock.move(61)
         lane.worker.beat()
         found = {
