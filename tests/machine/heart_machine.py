@@ -6,12 +6,23 @@ from datetime import timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from machine_base import say_word
-from machine_draws import MICROSECOND, WORDS, index, sessions, tenants, words
+from machine_draws import LEASE, MICROSECOND, WORDS, index, sessions, tenants, words
 from machine_place import Place
 from machine_verbs import Verbs
 
 from kit.database import Database
 from language import Claim
+
+
+# where a job must stand for an operator's verb, and what is answered then; a retry may meet a twin or a success
+QUEUED = ("ready", "later", "waiting")
+CAN_BE = {
+    "cancel": (QUEUED, "canceled"),
+    "force_cancel": ((*QUEUED, "running"), "canceled"),
+    "retry": (("ended",), "queued"),
+    "reschedule": (QUEUED, "queued"),
+    "run_now": (QUEUED, "queued"),
+}
 
 
 class HeartMachine(Verbs):
@@ -132,6 +143,17 @@ class HeartMachine(Verbs):
             self.enqueue(session, tenant, "echo", {"priority": priority}, None)
         self.claim(session, "default", 1, None)
         self.count("in_order_of_rank")
+
+    @rule(session=sessions, place=index, operation=st.sampled_from(list(CAN_BE)), delay=st.sampled_from([0, LEASE]))
+    def operate_on_what_can_be(self, session: int, place: int, operation: str, delay: int) -> None:
+        """Operators act on jobs that are where the verb can take them."""
+        phases, answer = CAN_BE[operation]
+        jobs = [job for job in self.world.jobs.values() if job.phase in phases]
+        if jobs:
+            job = jobs[place % len(jobs)]
+            before = self.tally[f"{operation} {answer}"]
+            self.act(session, self.tenants.index(job.tenant), operation, [job.id], delay=delay)
+            assert operation == "retry" or self.tally[f"{operation} {answer}"] == before + 1
 
     @rule(session=sessions, tenant=tenants, place=index)
     def retry_beside_a_twin(self, session: int, tenant: int, place: int) -> None:
