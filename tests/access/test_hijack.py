@@ -74,7 +74,13 @@ def test_operator_hijack(own_world: World, client: psycopg.Connection):
         )
         client.execute(f"create operator client.= (leftarg = {left}, rightarg = {right}, function = {name})")
         client.execute(f"create operator client.<> (leftarg = {left}, rightarg = {right}, function = {name})")
-    for name, arguments in (("lower", "text"), ("length", "text"), ("clock", ""), ("now", ""), ("read_token", "text")):
+    for name, arguments in (
+        ("lower", "text"),
+        ("length", "text"),
+        ("clock", ""),
+        ("now", ""),
+        ("read_context", "text"),
+    ):
         client.execute(
             f"create function client.{name}({arguments}) returns text language plpgsql as"
             " $$ begin insert into client.seen values (current_user); return 'hijacked'; end $$"

@@ -13,7 +13,6 @@ from machine_verbs import Verbs
 from kit.database import Database
 from language import Claim
 
-
 # where a job must stand for an operator's verb, and what is answered then; a retry may meet a twin or a success
 QUEUED = ("ready", "later", "waiting")
 CAN_BE = {

@@ -302,7 +302,7 @@ function enqueue
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body d931b2c1aa77aa793fca64b4d09c1f426dd353ceecd87cc4027dff869ec05267
+    body 7cfe9e3bcc743c14abb6abfc600498166c5d74b1c268f4820caef0106bd96660
     granted to app: execute
     granted to tenant: execute
     -- Enqueues one job in the caller's transaction. SQL checks shape, size and depth of the payload; its JSON Schema is checked by clients before and by workers always.
@@ -317,7 +317,7 @@ function enqueue_many
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body d148dbf8fa7d03dd03ed06f497eea3f2f94fd46f07dbda7161c2e00be14127bf
+    body a5dd22200940d58c9c0a737f7d8d09149c29cf667a7602a5c852f97296423d9f
     granted to app: execute
     granted to tenant: execute
     -- Enqueues up to 10,000 jobs in the caller's transaction: parallel arrays in, an answer per item out, in their order; a bad item does not fail the rest. One definition in the array counts for all items.
@@ -502,7 +502,7 @@ function held
 function hmac
     (p_inner_pad bytea, p_outer_pad bytea, p_text text)
     returns text
-    owner owner language sql immutable parallel safe cost 100
+    owner owner language sql stable parallel safe cost 100
     body 8f17ab75fbdf95d99a9e60625a7223c735216c247ea83b836ca31370db5bac0e
     -- HMAC-SHA256 in lower hex, from the two padded halves of the key: core functions alone.
 
@@ -521,11 +521,11 @@ function id_at
     -- The lowest id that could have been made at this time.
 
 function id_in_call
-    (p_first uuid, p_place bigint)
+    (p_prefix text, p_place bigint)
     returns uuid
     owner owner language sql stable strict parallel safe cost 100
-    body 89c45a3071eb4e3060eaaa4f53a574a0c452391693f256930e33e53ff8e1ec21
-    -- The id of the item at this place (1 to 65535) of a call whose first id is given.
+    body 96aa8fb06d7fe170793cda7b04d98264d41c7a8251472bc44bf7d82835b30085
+    -- The id of the item at this place (1 to 65535) of a call, from the first 32 characters of a new id.
 
 function id_time
     (p_id uuid)
@@ -562,13 +562,6 @@ function is_label_set
     body 502084fa1185e27cc159bce4a38294c1063613abdd194123032f4b133919629a
     -- Whether a document is a flat object of short texts.
 
-function is_made_of
-    (p_text text, p_characters text, p_shortest integer, p_longest integer)
-    returns boolean
-    owner owner language sql immutable parallel safe cost 100
-    body ef40b25e8678aeeabb260998b3c0c09ff1170d9b627ef3ff49ac2f7e4526bc5e
-    -- Whether a text has only these characters and a length within bounds. Cheaper than a regular expression.
-
 function is_tenant_suspended
     (p_tenant uuid)
     returns boolean
@@ -590,12 +583,26 @@ function is_too_large
     body 5a3e72c2b4cf4f2f910ed45728190ce14b835c6cd0d74ad6e4d0bcea6a39d00d
     -- Whether the text of a document takes more bytes than this.
 
+function is_within
+    (p_kind text, p_limit bigint)
+    returns boolean
+    owner owner language plpgsql stable parallel safe cost 100
+    body 75f8a82743e98fbaebeb26ea08f7b2401cc9e81fb510a7e21e57695dafad2ba7
+    -- Whether a token of this kind and limit is good at this moment.
+
 function judge_item
     (p_payload jsonb, p_priority integer)
     returns smallint
     owner owner language sql stable parallel unsafe cost 100
-    body c5664c75cf47bc3d2ef3bf85bbd1fce3c81ec37b0c7be3a1263f129a8e1bcb85
+    body 3e937c2524e09ae6cfdce2a7e500143f903eeb1edacb1cd8b96e13232f73162c
     -- What is wrong with a payload or priority, as a number of explain_refusal.
+
+function judge_large
+    (p_payload jsonb)
+    returns smallint
+    owner owner language plpgsql stable parallel unsafe cost 100
+    body 33f82c98b3c3d235914ace2e5f20adddba4c01445b382d5a9fe570841767e61a
+    -- What is wrong with a payload, as a number of explain_refusal.
 
 function judge_options
     (p_delay double precision, p_run_at timestamp with time zone, p_expires double precision, p_max_attempts integer, p_timeout integer, p_dedupe_key text, p_dedupe text, p_window double precision, p_idempotency_key text, p_labels jsonb, p_correlation_id text, p_trace_id text, p_source_ref text, p_now timestamp with time zone)
@@ -875,6 +882,13 @@ function pick_strict
     body b8f0476826e1dd0903cdab0927ce01a87e821204a0a5d6dbf2b9474de32904af
     -- Locks the first ready jobs of a strict queue.
 
+function place_in_call
+    (p_id uuid)
+    returns integer
+    owner owner language sql immutable strict parallel safe cost 100
+    body c3f7f5c72cc65a09f4e373440f16ce7c1f0203a52dc137a2ac6dabaff9805b33
+    -- The place that id_in_call made this id for.
+
 function promote
     (p_jobs integer DEFAULT 1000, OUT promoted integer, OUT handed_over integer, OUT next_due_at timestamp with time zone)
     returns record
@@ -904,18 +918,11 @@ function put_jobs
     body 5d4325617c3add8f52ad02febab46ccfe5b34dc98f576a9e9f15d874e06bda7e
     -- Enqueues for a tenant that the caller has checked.
 
-function put_plain_jobs
-    (p_tenant uuid, p_source smallint, p_actor text, p_definition text, p_payloads jsonb[], p_priorities integer[], p_now timestamp with time zone)
-    returns TABLE(ordinal integer, job_id uuid, created boolean, refusal text, field text, value text, hint text)
-    owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body 87e70d8142b658dd7b24a1857dbdd0e472c6a9621438b66428c98c1b725bd538
-    -- Enqueues jobs of one definition that are due at once and have no keys: one statement.
-
 function put_special_jobs
     (p_tenant uuid, p_source smallint, p_actor text, p_parent uuid, p_rerun_of uuid, p_definitions text[], p_payloads jsonb[], p_priorities integer[], p_delays double precision[], p_run_at timestamp with time zone[], p_expires double precision[], p_max_attempts integer[], p_timeouts integer[], p_dedupe_keys text[], p_dedupe text[], p_windows double precision[], p_idempotency_keys text[], p_labels jsonb[], p_correlation_ids text[], p_trace_ids text[], p_source_refs text[], p_now timestamp with time zone)
     returns TABLE(ordinal integer, job_id uuid, created boolean, refusal text, field text, value text, hint text)
     owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body 38101763f40d749b330dbc262489ce5fc2bc6d6f947d2288411f62f36e047f3d
+    body 1e3474da5d9d0e8549255f73bcdbcd5cfb9177ab097f08ee191cbea1baa8181e
     -- Enqueues jobs of any kind: delays, keys, several definitions.
 
 function queue_id_of
@@ -926,18 +933,11 @@ function queue_id_of
     -- The short id of a queue.
 
 function read_context
-    (OUT tenant uuid, OUT scope text, OUT actor text)
+    (p_token text DEFAULT current_setting('laneway.ctx'::text, true), OUT tenant uuid, OUT scope text, OUT actor text)
     returns record
     owner owner language plpgsql stable parallel safe cost 100
-    body af5d11451e8e22ddd40c3d39222bec225a6aca1ec3f27de324146557ad4958b5
+    body 15cf979d848a42edb10e0ff6767fa1d321479031fd173f00d1e705ac0f3622f3
     -- Tenant, scope and actor of the caller: mapping of the login, signed token, or nothing.
-
-function read_token
-    (p_token text, p_part text[], p_inner_pad bytea, p_outer_pad bytea, OUT tenant uuid, OUT scope text, OUT actor text)
-    returns record
-    owner owner language plpgsql stable parallel safe cost 100
-    body 5ed4baed05b272293c7f51564cd4b3cf2c7ca38e597e28cc097453f1c4667997
-    -- What a signed token says, or nulls when there is any doubt about it.
 
 function record_end
     (p_tenants uuid[], p_jobs uuid[], p_defs integer[], p_queues integer[], p_outcome smallint, p_final_state smallint, p_reason text, p_now timestamp with time zone)
@@ -1055,7 +1055,7 @@ function require_tenant
     (p_scope text, p_tenant uuid, p_token text DEFAULT NULL::text)
     returns text
     owner owner language plpgsql stable parallel unsafe cost 100
-    body d41657c448bcc4dad6a9ab91a1f2b30489cf4f9b041f939d9cdfb0861827ddbd
+    body 48f36292bc2a1852a906ecaee8fb04c61c879f70c9ac7d3360830e92ba41b57e
     -- Refuses unless the caller's context is this tenant with at least this scope; answers the actor.
 
 function require_weight
@@ -1698,8 +1698,8 @@ table live
     constraint live_pkey PRIMARY KEY (tenant_id, job_id)
     CREATE INDEX live_expire ON live USING btree (expires_at) WHERE expires_at IS NOT NULL AND state <> 1
     CREATE INDEX live_lease ON live USING btree (tenant_id, def_id) WITH (deduplicate_items=off) WHERE state = 1
-    CREATE INDEX live_ready ON live USING btree (queue_id, tenant_id, def_id, rank, job_id) WHERE state = 0
-    CREATE INDEX live_strict ON live USING btree (queue_id, rank, job_id) WHERE state = 0 AND is_strict
+    CREATE INDEX live_ready ON live USING btree (queue_id, tenant_id, def_id, rank, job_id) WITH (deduplicate_items=off) WHERE state = 0
+    CREATE INDEX live_strict ON live USING btree (queue_id, rank, job_id) WITH (deduplicate_items=off) WHERE state = 0 AND is_strict
     CREATE UNIQUE INDEX live_pkey ON live USING btree (tenant_id, job_id) WITH (fillfactor='50')
     policy admin for select to admin using (true)
     policy app for select to app using (tenant_id = (( SELECT current_tenant() AS current_tenant)))

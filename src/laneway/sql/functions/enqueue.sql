@@ -62,15 +62,25 @@ end
 $$;
 comment on function explain_refusal(smallint, text, jsonb, integer, text) is 'The words of a refused item.';
 
--- The checks that need the item alone; null: it can be taken.
+-- The checks that need the item alone; null: it can be taken. A small document cannot be deep, a level costs 8 bytes at
+-- least; what others need stands in a function of its own, or each enqueue would make its expressions ready for nothing.
+create or replace function judge_large(p_payload jsonb) returns smallint
+language plpgsql stable
+as $$
+begin
+    return case when is_too_large(p_payload, 262144) then 3 when is_too_deep(p_payload) then 4 end;
+end
+$$;
+comment on function judge_large(jsonb) is 'What is wrong with a payload, as a number of explain_refusal.';
+
 create or replace function judge_item(p_payload jsonb, p_priority integer) returns smallint
 language sql stable
 as $$
     select case
-        when is_too_large(p_payload, 262144) then 3
-        when is_too_deep(p_payload) then 4
-        when p_priority not between 0 and 1000 then 5
-    end::smallint
+        when p_priority not between 0 and 1000 then 5::smallint
+        when pg_column_size(p_payload) >= 256 then judge_large(p_payload)
+        when octet_length(p_payload::text) > 262144 then 3::smallint
+    end
 $$;
 comment on function judge_item(jsonb, integer) is 'What is wrong with a payload or priority, as a number of explain_refusal.';
 
@@ -100,11 +110,6 @@ as $$
 #variable_conflict use_column
 declare
     v_actor text := require_tenant('o', p_tenant, p_token);
-    v_now timestamptz := clock();
-    v_payload jsonb := coalesce(p_payload, '{}');
-    v_id uuid;
-    v_wrong smallint;
-    v_priority integer;
     v_def record;
 begin
     -- everything rare goes the way of the bulk form, where it is written once
@@ -112,45 +117,44 @@ begin
         p_dedupe_window_seconds, p_idempotency_key, p_labels, p_correlation_id, p_trace_id, p_source_ref) > 0 then
         select j.job_id, j.created, j.refusal, j.field, j.value, j.hint
         into job_id, created, refusal, field, value, hint
-        from put_jobs(p_tenant, 0::smallint, v_actor, null, null, array[p_definition], array[v_payload], array[p_priority],
+        from put_jobs(p_tenant, 0::smallint, v_actor, null, null, array[p_definition], array[coalesce(p_payload, '{}')], array[p_priority],
             array[p_delay_seconds], array[p_run_at], array[p_expires_seconds], array[p_max_attempts], array[p_timeout_seconds],
             array[p_dedupe_key], array[p_dedupe], array[p_dedupe_window_seconds], array[p_idempotency_key],
             array[p_labels], array[p_correlation_id], array[p_trace_id], array[p_source_ref]) j;
         return;
     end if;
-    -- one query for all that is asked before the inserts: each of its own would cost 10 us
-    select d.def_id, d.queue_id, d.max_attempts, d.priority, d.is_enabled, q.is_strict as in_strict_queue, q.ageing_seconds,
-        s.doorbell, coalesce(c.suspended_at is not null, true) as is_suspended
+    -- one query for all that is asked before the inserts: each expression or query of its own would cost 3 to 10 us
+    select clock() as now, d.def_id, d.queue_id, d.max_attempts, coalesce(p_priority, d.priority) as priority,
+        q.is_strict as in_strict_queue, q.ageing_seconds, s.doorbell,
+        case
+            when d.def_id is null then 1
+            when not d.is_enabled then 2
+            when coalesce(c.suspended_at is not null, true) then 6
+            else judge_item(p_payload, p_priority)
+        end::smallint as wrong
     into v_def
     from setting s
     left join definition d on d.key = p_definition
     left join queue q on q.queue_id = d.queue_id
     left join tenant_control c on c.tenant_id = p_tenant
     where s.is_only;
-    v_priority := coalesce(p_priority, v_def.priority);
-    v_wrong := case
-        when v_def.def_id is null then 1
-        when not v_def.is_enabled then 2
-        when v_def.is_suspended then 6
-        else judge_item(v_payload, v_priority)
-    end;
-    created := v_wrong is null;
-    if v_wrong is not null then
+    if v_def.wrong is not null then
+        created := false;
         select r.refusal, r.field, r.value, r.hint
         into refusal, field, value, hint
-        from explain_refusal(v_wrong, p_definition, v_payload, p_priority, null) r;
+        from explain_refusal(v_def.wrong, p_definition, p_payload, p_priority, null) r;
         return;
     end if;
-    v_id := new_id();
     insert into job (tenant_id, def_id, id, queue_id, max_attempts, priority, source, run_at, created_by, payload)
-    values (p_tenant, v_def.def_id, v_id, v_def.queue_id, v_def.max_attempts, v_priority, 0, v_now, v_actor, v_payload);
+    values (p_tenant, v_def.def_id, new_id(), v_def.queue_id, v_def.max_attempts, v_def.priority, 0, v_def.now, v_actor, coalesce(p_payload, '{}'))
+    returning id into job_id;
     insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
         state, is_strict, is_cancel_requested, is_keyed)
-    values (v_now + make_interval(secs => v_priority::double precision * v_def.ageing_seconds), v_now, p_tenant, v_id,
-        v_def.queue_id, v_def.def_id, 0, v_def.max_attempts, v_priority, 0, 0, v_def.in_strict_queue, false, false);
-    job_id := v_id;
+    values (v_def.now + make_interval(secs => v_def.priority::double precision * v_def.ageing_seconds), v_def.now, p_tenant, job_id,
+        v_def.queue_id, v_def.def_id, 0, v_def.max_attempts, v_def.priority, 0, 0, v_def.in_strict_queue, false, false);
+    created := true;
     if v_def.doorbell then
-        created := ring_one(v_def.queue_id) is not null;
+        perform ring_one(v_def.queue_id);
     end if;
 end
 $$;
@@ -189,25 +193,58 @@ as $$
 #variable_conflict use_column
 declare
     v_actor text := require_tenant('o', p_tenant, p_token);
+    v_now timestamptz := clock();
+    v_def_id integer;
+    v_queue_id integer;
+    v_max_attempts integer;
+    v_priority smallint;
+    v_strict boolean;
+    v_ageing integer;
+    v_prefix text;
 begin
+    -- jobs of one definition that are due at once, have no keys and no fault: one statement, since each row that goes
+    -- through another function or is sorted costs a tenth of its insert
     if cardinality(p_definitions) = 1 and num_nonnulls(p_delays_seconds, p_run_at, p_expires_seconds, p_max_attempts,
         p_timeouts_seconds, p_dedupe_keys, p_dedupe, p_dedupe_windows_seconds, p_idempotency_keys, p_labels, p_correlation_ids,
         p_trace_ids, p_source_refs) = 0 then
         perform require_bulk(p_payloads);
         perform require_parallel('p_payloads', cardinality(p_payloads), array[array_dims(p_payloads), array_dims(p_priorities)]);
+        select d.def_id, d.queue_id, d.max_attempts, d.priority, q.is_strict, q.ageing_seconds
+        into v_def_id, v_queue_id, v_max_attempts, v_priority, v_strict, v_ageing
+        from unnest(p_definitions) as u (key)
+        join definition d on d.key = u.key and d.is_enabled
+        join queue q on q.queue_id = d.queue_id
+        where not is_tenant_suspended(p_tenant) and not exists (
+            select from unnest(p_payloads, p_priorities) as i (payload, priority) where judge_item(i.payload, i.priority) is not null);
+    end if;
+    if v_def_id is null then
         return query
         select j.*
-        from put_plain_jobs(p_tenant, 0::smallint, v_actor, (select d from unnest(p_definitions) d), p_payloads, p_priorities, clock()) j
+        from put_jobs(p_tenant, 0::smallint, v_actor, null, null, p_definitions, p_payloads, p_priorities, p_delays_seconds, p_run_at,
+            p_expires_seconds, p_max_attempts, p_timeouts_seconds, p_dedupe_keys, p_dedupe, p_dedupe_windows_seconds,
+            p_idempotency_keys, p_labels, p_correlation_ids, p_trace_ids, p_source_refs) j
         order by j.ordinal;
-        perform ring(array(select d.queue_id from definition d where d.key = any (p_definitions)));
         return;
     end if;
+    v_prefix := left(new_id()::text, 32);
     return query
-    select j.*
-    from put_jobs(p_tenant, 0::smallint, v_actor, null, null, p_definitions, p_payloads, p_priorities, p_delays_seconds, p_run_at,
-        p_expires_seconds, p_max_attempts, p_timeouts_seconds, p_dedupe_keys, p_dedupe, p_dedupe_windows_seconds,
-        p_idempotency_keys, p_labels, p_correlation_ids, p_trace_ids, p_source_refs) j
-    order by j.ordinal;
+    with put as (
+        insert into job (tenant_id, def_id, id, queue_id, max_attempts, priority, source, run_at, created_by, payload)
+        select p_tenant, v_def_id, id_in_call(v_prefix, u.place), v_queue_id, v_max_attempts,
+            coalesce(u.priority, v_priority), 0, v_now, v_actor, coalesce(u.payload, '{}')
+        from unnest(p_payloads, p_priorities) with ordinality as u (payload, priority, place)
+        returning id, priority
+    ),
+    ready as (
+        insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
+            state, is_strict, is_cancel_requested, is_keyed)
+        select v_now + make_interval(secs => p.priority::double precision * v_ageing), v_now, p_tenant, p.id,
+            v_queue_id, v_def_id, 0, v_max_attempts, p.priority, 0, 0, v_strict, false, false
+        from put p
+    )
+    select place_in_call(p.id), p.id, true, null::text, null::text, null::text, null::text
+    from put p;
+    perform ring(array[v_queue_id]);
 end
 $$;
 comment on function enqueue_many(uuid, text[], jsonb[], integer[], double precision[], timestamptz[], double precision[], integer[], integer[], text[], text[], double precision[], text[], jsonb[], text[], text[], text[], text)
@@ -227,8 +264,8 @@ end
 $$;
 comment on function require_bulk(jsonb[]) is 'Refuses a call of no jobs or of too many.';
 
--- Every door ends here, but for plain jobs: those are one statement each (enqueue, put_plain_jobs), since every insert node
--- that is not needed would cost, and so would a function between.
+-- Every door ends here, but for plain jobs: those are one statement (enqueue_many) or two (enqueue), since every insert
+-- node that is not needed would cost, and so would a function between.
 create or replace function put_jobs(
     p_tenant uuid, p_source smallint, p_actor text, p_parent uuid, p_rerun_of uuid,
     p_definitions text[], p_payloads jsonb[], p_priorities integer[], p_delays double precision[], p_run_at timestamptz[],
@@ -263,67 +300,3 @@ end
 $$;
 comment on function put_jobs(uuid, smallint, text, uuid, uuid, text[], jsonb[], integer[], double precision[], timestamptz[], double precision[], integer[], integer[], text[], text[], double precision[], text[], jsonb[], text[], text[], text[])
 is 'Enqueues for a tenant that the caller has checked.';
-
-create or replace function put_plain_jobs(
-    p_tenant uuid, p_source smallint, p_actor text, p_definition text, p_payloads jsonb[], p_priorities integer[], p_now timestamptz
-) returns table (ordinal integer, job_id uuid, created boolean, refusal text, field text, value text, hint text)
-language plpgsql volatile
-as $$
-#variable_conflict use_column
-declare
-    v_first uuid := new_id();
-    v_prefix text := left(v_first::text, 32);
-    v_def_id integer;
-    v_queue_id integer;
-    v_max_attempts integer;
-    v_priority smallint;
-    v_strict boolean;
-    v_ageing integer;
-    v_wrong smallint;
-    v_count integer;
-begin
-    select d.def_id, d.queue_id, d.max_attempts, d.priority, q.is_strict, q.ageing_seconds,
-        case when not d.is_enabled then 2 when is_tenant_suspended(p_tenant) then 6 end
-    into v_def_id, v_queue_id, v_max_attempts, v_priority, v_strict, v_ageing, v_wrong
-    from definition d
-    join queue q on q.queue_id = d.queue_id
-    where d.key = p_definition;
-    if not found then
-        v_wrong := 1;
-    end if;
-    return query
-    with item as materialized (
-        select u.place, (v_prefix || lpad(to_hex(u.place), 4, '0'))::uuid as id, coalesce(u.payload, '{}') as payload,
-            coalesce(u.priority, v_priority) as priority,
-            coalesce(v_wrong, judge_item(u.payload, u.priority)) as wrong
-        from unnest(p_payloads, p_priorities) with ordinality as u (payload, priority, place)
-    ),
-    put as (
-        insert into job (tenant_id, def_id, id, queue_id, max_attempts, priority, source, run_at, created_by, payload)
-        select p_tenant, v_def_id, i.id, v_queue_id, v_max_attempts, i.priority, p_source, p_now, p_actor, i.payload
-        from item i
-        where i.wrong is null
-    ),
-    ready as (
-        insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
-            state, is_strict, is_cancel_requested, is_keyed)
-        select p_now + make_interval(secs => i.priority::double precision * v_ageing), p_now, p_tenant, i.id, v_queue_id,
-            v_def_id, 0, v_max_attempts, i.priority, 0, 0, v_strict, false, false
-        from item i
-        where i.wrong is null
-    )
-    select i.place::integer, i.id, true, null::text, null::text, null::text, null::text
-    from item i
-    where i.wrong is null;
-    get diagnostics v_count = row_count;
-    if v_count < cardinality(p_payloads) then
-        return query
-        select u.place::integer, null::uuid, false, r.refusal, r.field, r.value, r.hint
-        from unnest(p_payloads, p_priorities) with ordinality as u (payload, priority, place)
-        cross join lateral explain_refusal(coalesce(v_wrong, judge_item(u.payload, u.priority)), p_definition, u.payload, u.priority, null) r
-        where v_wrong is not null or judge_item(u.payload, u.priority) is not null;
-    end if;
-end
-$$;
-comment on function put_plain_jobs(uuid, smallint, text, text, jsonb[], integer[], timestamptz)
-is 'Enqueues jobs of one definition that are due at once and have no keys: one statement.';

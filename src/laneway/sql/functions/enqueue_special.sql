@@ -12,7 +12,7 @@ language plpgsql volatile
 as $$
 #variable_conflict use_column
 declare
-    v_first uuid := new_id();
+    v_prefix text := left(new_id()::text, 32);
     v_suspended boolean := is_tenant_suspended(p_tenant);
     v_ids uuid[];
     v_defs integer[];
@@ -32,7 +32,7 @@ begin
         array_agg(i.is_strict order by i.place), array_agg(i.rank order by i.place), array_agg(i.wrong order by i.place)
     into v_ids, v_defs, v_queues, v_priorities, v_attempts, v_due, v_stricts, v_ranks, v_wrongs
     from (
-        select u.place, id_in_call(v_first, u.place) as id, d.def_id, d.queue_id, coalesce(u.priority, d.priority) as priority,
+        select u.place, id_in_call(v_prefix, u.place) as id, d.def_id, d.queue_id, coalesce(u.priority, d.priority) as priority,
             coalesce(u.max_attempts, d.max_attempts) as attempts, t.due_at, d.is_strict,
             case when d.def_id is not null and coalesce(u.priority, 0) between 0 and 1000 then
                 t.due_at + make_interval(secs => coalesce(u.priority, d.priority)::double precision * d.ageing_seconds) end as rank,

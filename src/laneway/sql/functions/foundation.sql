@@ -30,12 +30,19 @@ comment on function new_id() is 'A new uuid of version 7: ordered by time, and u
 -- Ids of one call: the first 112 bits of one new id and the place of the item. A server without OpenSSL opens its source
 -- of randomness for every id, 2 us each; this way a call does so once. In order, and distinct from all other calls by
 -- time and 46 random bits.
-create or replace function id_in_call(p_first uuid, p_place bigint) returns uuid
+create or replace function id_in_call(p_prefix text, p_place bigint) returns uuid
 language sql stable strict parallel safe
 as $$
-    select (left(p_first::text, 32) || lpad(to_hex(p_place), 4, '0'))::uuid
+    select (p_prefix || lpad(to_hex(p_place), 4, '0'))::uuid
 $$;
-comment on function id_in_call(uuid, bigint) is 'The id of the item at this place (1 to 65535) of a call whose first id is given.';
+comment on function id_in_call(text, bigint) is 'The id of the item at this place (1 to 65535) of a call, from the first 32 characters of a new id.';
+
+create or replace function place_in_call(p_id uuid) returns integer
+language sql immutable strict parallel safe
+as $$
+    select (get_byte(uuid_send(p_id), 14) << 8) | get_byte(uuid_send(p_id), 15)
+$$;
+comment on function place_in_call(uuid) is 'The place that id_in_call made this id for.';
 
 -- Bounds of partitions and filters by time are bounds of ids.
 create or replace function id_at(p_at timestamptz) returns uuid

@@ -80,8 +80,8 @@ create table live (
     -- giving space back takes an exclusive lock, for a table that fills again in the next second
     vacuum_truncate = off
 );
-create index live_ready on live (queue_id, tenant_id, def_id, rank, job_id) where state = 0;
-create index live_strict on live (queue_id, rank, job_id) where state = 0 and is_strict;
+create index live_ready on live (queue_id, tenant_id, def_id, rank, job_id) with (deduplicate_items = off) where state = 0;
+create index live_strict on live (queue_id, rank, job_id) with (deduplicate_items = off) where state = 0 and is_strict;
 create index live_lease on live (tenant_id, def_id) with (deduplicate_items = off) where state = 1;
 create index live_expire on live (expires_at) where expires_at is not null and state <> 1;
 comment on table live is 'One narrow row per due or running job. The primary key is the promise that a job exists once.';
