@@ -38,7 +38,7 @@ test-debian: $(STAMP) ## the SQL and the interleavings on Debian's PostgreSQL 15
 	$(BIN)/python tools/with_server.py $(DEBIAN) $(BIN)/python -m pytest -n 2 --dist worksteal tests/kit tests/sql tests/states tests/interleavings tests/faults
 
 test-all: test test-debian models ## before a release: longer histories, every model
-	LANEWAY_LONG=1 $(BIN)/python -m pytest -n 2 tests/machine tests/interleavings
+	LANEWAY_EXAMPLES=20000 LANEWAY_SEEDS=5 $(BIN)/python -m pytest -n 2 --dist worksteal tests/machine
 
 bench: $(STAMP) ## the heart beside the bare loop, in one run; results under bench/results
 	$(BIN)/python bench/run.py

@@ -1,8 +1,5 @@
 """Two tenants with a job in each situation, and who may ask about them: what the access tests stand on."""
 
-import hashlib
-import hmac
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,30 +9,16 @@ import psycopg
 from psycopg import sql
 
 from kit.database import Database
-from kit.template import CONTEXT_KEY, CONTEXT_KID
+from kit.signing import sign
+from kit.template import STRICT
 from laneway.database.names import GROUPS
 
-__all__ = ["TABLES", "Answer", "Tenant", "World", "sign"]
+__all__ = ["TABLES", "Answer", "Tenant", "World"]
 
 TABLES = """
 select c.relname::text from pg_class c
 where c.relnamespace = 'laneway'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1
 """
-
-
-def sign(
-    tenant: UUID,
-    *,
-    scope: str = "a",
-    actor: str = "somebody",
-    kind: str = "t",
-    limit: int | None = None,
-    kid: str = CONTEXT_KID,
-    key: bytes = CONTEXT_KEY,
-) -> str:
-    """A token as an application makes it, with Python's own hmac."""
-    text = f"{kid}.{kind}.{tenant}.{scope}.{limit or int(time.time()) + 120}.{actor}"
-    return f"{text}.{hmac.new(key, text.encode(), hashlib.sha256).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +85,10 @@ class World:
         self.mine = self._seed_tenant("acme")
         self.theirs = self._seed_tenant("zeta")
         self.nobody = Tenant(uuid4(), {name: uuid4() for name in self.mine.jobs})
-        self.owner.execute("select map_login('mapped_in_the_seed', %s)", [self.mine.tenant_id])
-        self.logins = {role: database.connect(role=role, autocommit=False) for role in GROUPS}
+        self.strict = dict(zip(STRICT, (self.mine.tenant_id, self.theirs.tenant_id), strict=True))
+        for login, tenant in self.strict.items():
+            self.owner.execute("select map_login(%s, %s, 'a')", [f"lw_test_{login}", tenant])
+        self.logins = {role: database.connect(role=role, autocommit=False) for role in (*GROUPS, *STRICT)}
         self._checksum = sql.SQL(" union all ").join(
             sql.SQL("select {}, md5(coalesce(string_agg(t::text, ';' order by t::text), '')) from {} t").format(
                 sql.Literal(name), sql.Identifier(name)
@@ -176,8 +161,11 @@ class World:
     def ask(
         self, role: str, statement: str, names: Mapping[str, object], *, token: str | None = None, keep: bool = False
     ) -> Answer:
-        """One transaction of the role's own login: context, statement, and what came of it."""
-        conn = self.logins[role]
+        """One transaction of the role's own login: context, statement, and what came of it.
+
+        Logins of strict mode are mapped: asked as that of the token's tenant; without one, as a login that is not.
+        """
+        conn = self.logins[self._strict_login(token) if role == "tenant" else role]
         try:
             if token is not None:
                 conn.execute("select set_config('laneway.ctx', %s, true)", [token])
@@ -191,6 +179,9 @@ class World:
             return answer
         finally:
             conn.rollback()
+
+    def _strict_login(self, token: str | None) -> str:
+        return next((login for login, tenant in self.strict.items() if token and str(tenant) in token), "tenant")
 
     def checksum(self) -> dict[str, str]:
         """Of every table, as the superuser sees it."""

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
-from seeded_world import World, sign
+from seeded_world import World
 
+from kit.signing import sign
 from kit.template import CONTEXT_KEY, CONTEXT_KID
 
 SEEN = "select laneway.current_tenant()"
@@ -187,6 +188,14 @@ def test_trusted_mode_refuses_what_no_token_may_say(world: World, scope: str | N
     )
     assert answer.sqlstate == "22023"
     assert dict(answer.error)["column_name"] == field
+
+
+def test_trusted_mode_does_not_enter_the_system_s_own_tenant(world: World):
+    """What administrators did is written down there: a backend is none of them."""
+    (system,) = world.owner.execute("select tenant_id from tenant where is_system").fetchone() or (None,)
+    answer = world.ask("backend", "select laneway.enter_tenant(%(tenant)s, 'a', 'me')", {"tenant": system})
+    assert answer.sqlstate == "42501"
+    assert dict(answer.error)["column_name"] == "p_tenant"
 
 
 def test_trusted_mode_knows_no_unknown_tenant(world: World):

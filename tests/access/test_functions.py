@@ -2,8 +2,9 @@
 
 import pytest
 from calls import CALLS, SCOPES
-from seeded_world import Answer, World, sign
+from seeded_world import Answer, World
 
+from kit.signing import sign
 from laneway.database.access import AccessRow
 from laneway.database.names import GROUPS, MEMBERSHIPS
 from laneway.database.sqlfiles import SqlFiles

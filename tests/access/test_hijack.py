@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from seeded_world import World, sign
+from seeded_world import World
+
+from kit.signing import sign
 
 
 @pytest.fixture
@@ -231,8 +233,8 @@ def test_no_error_of_a_constraint_reaches_a_caller(world: World):
         ("admin", "select laneway.set_queue('default', null, 999999999, 'why')"),
         ("admin", """select laneway.override_definition('echo', '{"max_attempts": 0}', 'why')"""),
         ("admin", """select laneway.override_definition('echo', '{"backoff_kind": "list"}', 'why')"""),
-        ("worker", """select from laneway.sync_definitions('main', '{"echo": {"priority": 1.5}}')"""),
-        ("worker", """select from laneway.sync_definitions('main', '{"a b": {}}')"""),
+        ("admin", """select from laneway.sync_definitions('main', '{"echo": {"priority": 1.5}}')"""),
+        ("admin", """select from laneway.sync_definitions('main', '{"a b": {}}')"""),
         (
             "worker",
             "select from laneway.register_worker(%(worker)s, '', 1, '1', 1, array['default'], array['echo'])",

@@ -1,9 +1,10 @@
 """Every cell of access.csv that is about a table, view or sequence, and that the file names all there is."""
 
 import pytest
-from seeded_world import World, sign
+from seeded_world import World
 from test_functions import cell_of
 
+from kit.signing import sign
 from laneway.database.access import AccessRow
 from laneway.database.names import GROUPS
 from laneway.database.sqlfiles import SqlFiles

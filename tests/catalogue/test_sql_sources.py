@@ -56,11 +56,6 @@ def test_a_verb_reads_the_clock_once_and_no_condition_calls_a_volatile_function(
     assert found == []
 
 
-def test_the_clock_of_an_attempt_is_read_after_the_lock_of_its_row():
-    (source,) = (source for source in function_files() if source.name == "claim.sql")
-    assert set(volatile_clauses(source)) == {f"{name}: clock() in set" for name in CLOCK_AFTER_LOCK}
-
-
 PLANTED = """
     create or replace function planted() returns void
     language plpgsql volatile

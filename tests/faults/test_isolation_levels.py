@@ -220,3 +220,21 @@ def test_a_prepared_transaction_is_refused_or_holds_its_jobs_until_it_is_decided
     assert worker.claim(5) == []
     lab("other", "commit prepared 'business'")
     assert [found.job_id for found in worker.claim(5)] == [job]
+
+
+@pytest.mark.parametrize("level", ABOVE)
+@pytest.mark.parametrize("end", ["completed", "queued", "parked"])
+def test_a_retry_under_an_older_snapshot_is_a_clean_40001(lab, tenant, worker, claim, level, end):
+    """It would not see that the job was retried since, and by now runs, waits or has succeeded."""
+    lab.heart.fail([claim], permanent=[True])
+    lab.begin("caller", isolation=level)
+    assert lab("caller", "state", claim.job_id) == "failed"
+    assert lab.heart.retry_one(tenant, claim.job_id).answer == "queued"
+    if end == "completed":
+        assert lab.heart.complete_one(worker.claim_one()) == Answer.ACCEPTED
+    elif end == "parked":
+        assert lab.heart.reschedule_one(tenant, claim.job_id, delay_seconds=1).answer == "queued"
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        lab("caller", "retry_one", tenant, claim.job_id)
+    lab.rollback("caller")
+    lab.verify()

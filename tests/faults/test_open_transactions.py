@@ -25,10 +25,14 @@ class Bystanders:
         self.jobs["foreign"] = heart.job(self.globex, payload="foreign")
         self.claims: dict[str, Claim] = {claim.payload: claim for claim in self.worker.claim(3)}
         self.jobs["queued"] = heart.job(self.acme, definition="held", dedupe_key="k", payload="queued")
-        self.jobs["failed"] = self._failed()
+        self.jobs["failed"] = self._failed("f")
+        # its key is that of a job which runs meanwhile
+        self.jobs["twin's"] = self._failed("t")
+        self.jobs["twin"] = heart.job(self.acme, dedupe_key="t", payload="twin")
+        self.claims["twin"] = self.worker.claim_one()
 
-    def _failed(self) -> UUID:
-        job = self.lab.heart.job(self.acme, dedupe_key="f")
+    def _failed(self, key: str) -> UUID:
+        job = self.lab.heart.job(self.acme, dedupe_key=key)
         (claim,) = self.worker.claim(1)
         self.lab.heart.fail([claim], permanent=[True])
         return job
@@ -63,6 +67,7 @@ OPEN: dict[str, tuple[Act, str | None]] = {
     "enqueue with a dedupe key": (lambda heart, by: heart.enqueue(by.acme, dedupe_key="new"), None),
     "enqueue with the key of an ended job": (lambda heart, by: heart.enqueue(by.acme, dedupe_key="f"), None),
     "enqueue of many": (lambda heart, by: heart.enqueue_many(by.acme, [{}] * 100), None),
+    "retry beside an active twin": (lambda heart, by: heart.retry_one(by.acme, by.jobs["twin's"]), None),
     "retry": (lambda heart, by: heart.retry_one(by.acme, by.jobs["failed"]), None),
     "reschedule": (lambda heart, by: heart.reschedule_one(by.acme, by.jobs["queued"], delay_seconds=5), None),
     "claim": (lambda heart, by: heart.claim(by.worker, 5, queue="held"), None),

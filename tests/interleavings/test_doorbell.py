@@ -95,6 +95,7 @@ class Sleeper:
         self.lab = lab
         self.name = name
         self.heard: list[str] = []
+        self.message = ""
         self.conn = lab.heart_of(name).conn
         self.conn.add_notify_handler(self._hear)
 
@@ -102,14 +103,14 @@ class Sleeper:
         self.heard.append(notify.payload)
 
     def arm(self) -> bool:
-        ((armed, channel),) = self.lab(self.name, "select armed, channel from arm('default')")
+        ((armed, channel, self.message),) = self.lab(self.name, "select armed, channel, message from arm('default')")
         self.lab(self.name, f"listen {channel}")
         return armed
 
     def was_rung(self) -> bool:
         """What was sent before now has come by the answer of this."""
         self.lab(self.name, "select 1")
-        return str(self.lab.heart.queue_id()) in self.heard
+        return self.message in self.heard
 
     def wake(self) -> None:
         self.lab(self.name, "select disarm('default')")

@@ -69,31 +69,31 @@ class AdminVerbs(Speaker):
     ) -> None:
         self.rows("select pause_queue(%s, %s, %s)", [queue, reason, until])
 
-    def resume_queue(self, queue: str = "default") -> None:
-        self.rows("select resume_queue(%s)", [queue])
+    def resume_queue(self, queue: str = "default", *, reason: str | None = "test") -> None:
+        self.rows("select resume_queue(%s, %s)", [queue, reason])
 
     def pause_definition(
         self, definition: str = "echo", *, reason: str | None = "test", until: datetime | None = None
     ) -> None:
         self.rows("select pause_definition(%s, %s, %s)", [definition, reason, until])
 
-    def resume_definition(self, definition: str = "echo") -> None:
-        self.rows("select resume_definition(%s)", [definition])
+    def resume_definition(self, definition: str = "echo", *, reason: str | None = "test") -> None:
+        self.rows("select resume_definition(%s, %s)", [definition, reason])
 
     def pause_tenant(self, tenant: UUID, *, reason: str | None = "test", until: datetime | None = None) -> None:
         self.rows("select pause_tenant(%s, %s, %s)", [tenant, reason, until])
 
-    def resume_tenant(self, tenant: UUID) -> None:
-        self.rows("select resume_tenant(%s)", [tenant])
+    def resume_tenant(self, tenant: UUID, *, reason: str | None = "test") -> None:
+        self.rows("select resume_tenant(%s, %s)", [tenant, reason])
 
     def suspend_tenant(self, tenant: UUID, *, reason: str | None = "test") -> None:
         self.rows("select suspend_tenant(%s, %s)", [tenant, reason])
 
-    def unsuspend_tenant(self, tenant: UUID) -> None:
-        self.rows("select unsuspend_tenant(%s)", [tenant])
+    def unsuspend_tenant(self, tenant: UUID, *, reason: str | None = "test") -> None:
+        self.rows("select unsuspend_tenant(%s, %s)", [tenant, reason])
 
     def set_weight(self, tenant: UUID, weight: int) -> None:
-        self.rows("select set_tenant_weight(%s, %s)", [tenant, weight])
+        self.rows("select set_tenant_weight(%s, %s, 'test')", [tenant, weight])
 
     def drain_worker(self, worker: Any, *, reason: str = "test") -> None:
         self.rows("select drain_worker(%s, %s)", [id_of(worker), reason])

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from kit.template import GROUPS, PASSWORD, ensure_template
+from kit.template import GROUPS, PASSWORD, STRICT, ensure_template
 
 # file_copy_method is a setting since this version.
 CLONES_FROM = 180000
@@ -47,7 +47,7 @@ def dsn_of(server: str, database: str, *, role: str | None = None) -> str:
     """A URI that libpq and asyncpg both read, whatever form the server's own DSN has."""
     given = {name: str(value) for name, value in conninfo_to_dict(server).items() if value is not None}
     if role is not None:
-        if role not in GROUPS:
+        if role not in (*GROUPS, *STRICT):
             raise ValueError(f'role: "{role}" is no role of an install; use {", ".join(GROUPS)}')
         given |= {"user": f"lw_test_{role}", "password": PASSWORD}
     user = quote(given.pop("user", ""), safe="")

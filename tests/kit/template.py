@@ -18,6 +18,8 @@ NAMED = "LANEWAY_TEST_TEMPLATE"
 PREFIX = "lw_template_"
 GROUPS = ("app", "tenant", "backend", "worker", "scheduler", "api", "admin", "metrics")
 PASSWORD = "lw_test"
+# logins of the group `tenant` beside its own, for tests to map each to a tenant
+STRICT = ("strict_1", "strict_2")
 CONTEXT_KID = "test"
 CONTEXT_KEY = bytes(range(32))
 TEST_SQL = Path(__file__).with_name("test_clock.sql")
@@ -90,9 +92,9 @@ def put_test_clock(conn: psycopg.Connection) -> None:
 
 def ensure_logins(conn: psycopg.Connection) -> None:
     """A real login per group, once per server."""
-    for group in GROUPS:
-        login = sql.Identifier(f"lw_test_{group}")
-        if conn.execute("select from pg_roles where rolname = %s", [f"lw_test_{group}"]).fetchone() is None:
+    for name, group in (dict(zip(GROUPS, GROUPS, strict=True)) | dict.fromkeys(STRICT, "tenant")).items():
+        login = sql.Identifier(f"lw_test_{name}")
+        if conn.execute("select from pg_roles where rolname = %s", [f"lw_test_{name}"]).fetchone() is None:
             conn.execute(sql.SQL("create role {} login password {}").format(login, sql.Literal(PASSWORD)))
         conn.execute(sql.SQL("grant {} to {}").format(sql.Identifier(f"laneway_{group}"), login))
 

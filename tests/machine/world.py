@@ -272,7 +272,7 @@ def force_cancel(world: World, job: Job, args: Args, now: datetime) -> str | Non
 
 
 def retry(world: World, job: Job, _args: Args, now: datetime) -> str:
-    """The attempt number goes on; a success is never revived; not beside an active twin."""
+    """The attempt number goes on, refunds stay; a success is never revived; not beside an active twin."""
     if job.phase != "ended":
         return "active"
     if job.end == "succeeded":
@@ -282,12 +282,13 @@ def retry(world: World, job: Job, _args: Args, now: datetime) -> str:
         if key is not None and not key.is_ended:
             return "conflict"
         world.keys[name_of(job)] = Key(job.id, key.until if key is not None and key.job == job.id else None)
+    snoozes, releases = (sum(each[1] == outcome for each in job.history) for outcome in ("snoozed", "released"))
     world.put(
         job,
         phase="ready",
         end=None,
-        max_attempts=max(job.given_attempts, job.attempt + 1),
-        releases=0,
+        max_attempts=max(job.given_attempts + snoozes + min(releases, FREE_RELEASES), job.attempt + 1),
+        releases=releases,
         due_at=now,
         rank=world.rank(job.definition, job.priority, now),
         history=tuple(each for each in job.history if each[0] > 0),

@@ -298,3 +298,21 @@ def test_a_row_that_somebody_holds_is_passed_over_and_the_claim_comes_back(datab
         assert worker.claim(1) == []
         assert worker.claim(10) == []
     assert [claim.job_id for claim in worker.claim(1)] == [first]
+
+
+@pytest.mark.parametrize(("field", "value"), [("left", -1), ("left", 2147483646), ("look", 2147483647)])
+def test_a_cursor_that_no_claim_answered_is_refused(lane, refuses, field, value):
+    with refuses("out_of_range", f"p_{field}"):
+        lane.heart.rows(f"select from claim(%s, 'default', 1, p_{field} => %s)", [lane.worker.id, value])
+
+
+def test_lease_and_deadline_of_one_claim_count_from_one_instant(lane):
+    """However long the statement takes: `laneway verify` compares them to the microsecond."""
+    for _ in range(500):
+        lane.job(timeout_seconds=60)
+    claims = lane.worker.claim(500)
+    assert len(claims) == 500
+    assert lane.heart.one(
+        "select count(distinct (started_at, until, deadline)), min(deadline - started_at), max(deadline - started_at)"
+        " from live"
+    ) == (1, timedelta(seconds=60), timedelta(seconds=60))

@@ -273,3 +273,31 @@ def test_two_bulk_calls_with_crossed_keys_do_not_wait_in_a_circle(database, hear
         thread.join()
     assert errors == []
     assert heart.count("job") == 1000
+
+
+@pytest.mark.parametrize("policy", ["replace", "requeue"])
+def test_bulk_calls_with_crossed_keys_of_running_twins_do_not_wait_in_a_circle(database, heart, policy):
+    """A place behind a twin is a key as well."""
+    heart.define()
+    tenant = heart.tenant()
+    keys = [f"k{n:03}" for n in range(100)]
+    heart.enqueue_many(tenant, [{"dedupe_key": key} for key in keys])
+    assert len(heart.worker(slots=200).claim(200)) == 100
+    errors: list[BaseException] = []
+
+    def put_all(order):
+        try:
+            speaker = heart.on(database)
+            speaker.rows("set deadlock_timeout = '10ms'")
+            for _ in range(4):
+                speaker.enqueue_many(tenant, [{"dedupe_key": key, "dedupe": policy} for key in order])
+        except BaseException as error:  # noqa: BLE001 -- told by the test
+            errors.append(error)
+
+    threads = [threading.Thread(target=put_all, args=[order]) for order in (keys, keys[::-1]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    heart.verify()

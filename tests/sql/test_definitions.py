@@ -258,3 +258,18 @@ class TestQueues:
         lane.heart.set_queue(ageing_seconds=240000000)
         job = lane.job(priority=1000)
         assert lane.claimed() == [job]
+
+
+@pytest.mark.parametrize("fields", [{"max_attempts": 3.0}, {"priority": 7.0, "timeout_seconds": 60.0}])
+def test_a_whole_number_may_be_written_with_a_point(lane, fields):
+    lane.heart.define("echo", **fields)
+    for name, value in fields.items():
+        assert lane.heart.one(f"select {name} from definition where key = 'echo'") == (value,)
+
+
+@pytest.mark.parametrize("number", ["1e-400", "1." + "0" * 1100])
+def test_a_number_that_no_float_holds_is_refused_with_its_field(lane, refuses, number):
+    with refuses("out_of_range", "echo.backoff_base_seconds"):
+        lane.heart.rows(
+            "select from sync_definitions('main', %s::jsonb)", [f'{{"echo": {{"backoff_base_seconds": {number}}}}}']
+        )

@@ -19,7 +19,7 @@ class Bell:
         self.worker = heart.worker()
         (self.tenant,) = heart.one("select tenant_id from tenant where slug = 'acme'")
         self.sleeper = database.connect(role="worker")
-        _, channel = self.sleeper.execute("select armed, channel from arm('default')").fetchone()
+        _, channel, self.message = self.sleeper.execute("select armed, channel, message from arm('default')").fetchone()
         self.sleeper.execute("select disarm('default')")
         self.sleeper.execute(build.SQL("listen {}").format(build.Identifier(channel)))
 
@@ -35,7 +35,7 @@ class Bell:
 def test_a_sleeper_hears_of_a_new_job(bell):
     assert bell.arm() is True
     bell.heart.job(bell.tenant)
-    assert bell.rings() == [str(bell.heart.queue_id())]
+    assert bell.rings() == [bell.message]
 
 
 def test_nobody_asleep_is_rung_for(bell):

@@ -308,10 +308,47 @@ class TestSizeIsThatOfTheText:
         )
         assert refusal == "too_large"
 
-    def test_what_is_stored_compressed(self, lane):
+    @pytest.mark.parametrize(
+        ("number", "digits"), [("1." + "0" * 16000, 16000), ("1e-16000", 16000), ("1e100000", 100000)]
+    )
+    @pytest.mark.parametrize("count", [5, 30, 3000])
+    def test_long_numbers(self, lane, number, digits, count):
+        """Few bytes in the database, and megabytes of text."""
+        lane.heart.rows("select enter_tenant(%s, 'o', 'me')", [lane.tenant])
+        (refusal,) = lane.heart.one(
+            "select refusal from enqueue(%s, 'echo', (select jsonb_agg(%s::jsonb) from generate_series(1, %s)))",
+            [lane.tenant, number, count],
+        )
+        assert refusal == ("too_large" if digits * count > 262144 else None)
+
+    @pytest.mark.parametrize("size", [10, 300, 3000])
+    def test_floats_near_zero_are_as_good_as_any(self, lane, size):
+        assert lane.heart.enqueue(lane.tenant, payload={"p": [5e-324, 3.2e-310, 1.7e308], "pad": "x" * size}).created
+
+    @pytest.mark.parametrize("document", ["repeat('x', 3000000)", "repeat('x', 300000)"])
+    def test_what_is_stored_compressed(self, lane, document):
         lane.heart.rows(
-            "create temporary table mine on commit drop as select jsonb_build_object('a', repeat('x', 3000000)) as a"
+            f"create temporary table mine on commit drop as select jsonb_build_object('a', {document}) as a"
         )
         lane.heart.rows("select enter_tenant(%s, 'o', 'me')", [lane.tenant])
         (refusal,) = lane.heart.one("select e.refusal from mine, enqueue(%s, 'echo', mine.a) e", [lane.tenant])
         assert refusal == "too_large"
+
+    def test_depth_of_what_is_stored_compressed(self, lane):
+        lane.heart.rows(
+            "create temporary table mine on commit drop as"
+            " select (repeat('[', 40) || '\"' || repeat('x', 9000) || '\"' || repeat(']', 40))::jsonb as a"
+        )
+        lane.heart.rows("select enter_tenant(%s, 'o', 'me')", [lane.tenant])
+        (refusal,) = lane.heart.one("select e.refusal from mine, enqueue(%s, 'echo', mine.a) e", [lane.tenant])
+        assert refusal == "too_deep"
+
+    @pytest.mark.parametrize("depth", [33, 1000, 15000])
+    def test_an_abyss_is_answered_and_takes_no_other_item_with_it(self, lane, depth):
+        lane.heart.rows("select enter_tenant(%s, 'o', 'me')", [lane.tenant])
+        rows = lane.heart.rows(
+            "select created, refusal"
+            " from enqueue_many(%s, '{echo}', array['1', (repeat('[', %s) || repeat(']', %s))::jsonb])",
+            [lane.tenant, depth, depth],
+        )
+        assert rows == [(True, None), (False, "too_deep")]

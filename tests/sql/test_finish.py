@@ -227,6 +227,16 @@ class TestSizes:
         assert lane.worker.complete([one, two], results=[deep, {"ok": True}]) == [Answer.REFUSED, Answer.ACCEPTED]
         assert (lane.state(one), lane.state(two)) == ("running", "succeeded")
 
+    def test_an_abyss_for_a_result_stops_no_other_item(self, lane):
+        lane.job()
+        lane.job()
+        one, two = lane.worker.claim(2)
+        (answers,) = lane.heart.one(
+            "select complete(%s, %s, %s, '{1,1}', array[(repeat('[', 15000) || repeat(']', 15000))::jsonb, '1'])",
+            [lane.worker.id, [one.tenant_id, two.tenant_id], [one.job_id, two.job_id]],
+        )
+        assert answers == [Answer.REFUSED, Answer.ACCEPTED]
+
     def test_the_repeat_of_a_refused_word_is_judged_again(self, lane):
         claim = lane.take()
         for _ in range(2):

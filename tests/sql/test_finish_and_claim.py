@@ -134,7 +134,7 @@ def test_lanes_of_different_lengths_are_refused(lane, refuses):
 
 @pytest.mark.parametrize("quota", [0, -1, 1001, 2147483647])
 def test_a_call_for_no_job_or_for_too_many_is_refused(lane, refuses, quota):
-    with refuses("out_of_range", "p_jobs"):
+    with refuses("out_of_range", "p_quotas"):
         fused(lane, quota=quota)
 
 
@@ -204,3 +204,10 @@ class TestTwoSteps:
         assert lane.heart.claim_tenant(lane.worker, lane.tenant, [lane.heart.def_id()], 5) == []
         lane.heart.resume_queue()
         assert len(lane.heart.claim_tenant(lane.worker, lane.tenant, [lane.heart.def_id()], 5)) == 1
+
+
+def test_quotas_of_one_tenant_s_lanes_are_counted_by_the_largest(lane, refuses):
+    lane.heart.define("mail")
+    lanes = [(lane.tenant, lane.heart.def_id("echo")), (lane.tenant, lane.heart.def_id("mail"))]
+    with refuses("out_of_range", "p_quotas"):
+        lane.worker.finish_and_claim(lanes=lanes, quotas=[1, 1001])

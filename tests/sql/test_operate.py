@@ -1,6 +1,6 @@
 """operate.sql: what people do to jobs of their tenant; an answer per job, and what changed is written down."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -349,3 +349,53 @@ class TestReschedule:
         clock.move(1)
         lane.heart.run_now_one(lane.tenant, first)
         assert lane.claimed(2) == [first, second]
+
+
+class TestWhatIsWrittenDown:
+    def test_a_ready_job_that_is_put_off_is_written_down_once_with_its_time_before(self, lane, clock):
+        job = lane.job()
+        lane.heart.reschedule_one(lane.tenant, job, delay_seconds=60)
+        ((_, target, _, before, after),) = audit(lane, "reschedule")
+        due = clock.now() + timedelta(seconds=60)
+        assert target == str(job)
+        assert [datetime.fromisoformat(each["run_at"]) for each in (before, after)] == [clock.now(), due]
+
+    def test_a_job_that_is_ready_already_is_not_changed_by_run_now(self, lane):
+        assert lane.heart.run_now_one(lane.tenant, lane.job()).answer == "queued"
+        assert audit(lane, "run_now") == []
+
+    @pytest.mark.parametrize("verb", ["run_again", "resume_lane"])
+    def test_a_reason_that_nobody_would_read_is_refused(self, lane, refuses, verb):
+        job = lane.job()
+        lane.heart.rows("select enter_tenant(%s, 'a', 'tester')", [lane.tenant])
+        call = {
+            "run_again": ("select run_again(%s, %s, p_reason => %s)", [lane.tenant, job]),
+            "resume_lane": ("select resume_lane(%s, null, %s)", [lane.tenant]),
+        }[verb]
+        with refuses("too_large", "p_reason"):
+            lane.heart.rows(call[0], [*call[1], "x" * 1001])
+
+
+def test_refunds_of_a_job_are_kept_when_it_is_retried(lane):
+    job = lane.job(max_attempts=3)
+    for _ in range(4):
+        lane.heart.snooze([lane.claim_one()], delays_seconds=[0])
+    lane.heart.release_one(lane.claim_one())
+    lane.heart.cancel_one(lane.tenant, job)
+    lane.heart.retry_one(lane.tenant, job)
+    row = lane.row("live", job)
+    assert (row["attempt"], row["max_attempts"], row["releases"]) == (5, 8, 1)
+
+
+def test_a_successor_cannot_be_dated_back(lane, clock):
+    """In a strict queue it would pass everybody."""
+    lane.heart.set_queue(is_strict=True)
+    twin = lane.take(dedupe_key="k")
+    successor = lane.job(dedupe_key="k", dedupe="requeue")
+    lane.heart.reschedule_one(lane.tenant, successor, run_at=clock.now() - timedelta(days=3000))
+    urgent = lane.job(priority=0)
+    lane.heart.complete_one(twin)
+    lane.heart.promote()
+    lane.heart.promote()
+    assert lane.claimed(2) == [urgent, successor]
+    assert lane.row("live", successor)["ready_at"] >= lane.row("live", urgent)["ready_at"]

@@ -5,6 +5,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from kit.signing import sign
+
 HELD_IN = {"queue": "queue", "definition": "definition", "tenant": "tenant_control"}
 
 
@@ -34,7 +36,7 @@ class TestAPause:
         until = clock.now() + timedelta(hours=1)
         self.pause(lane, kind, until=until)
         assert self.state(lane, kind) == (clock.now(), until, "login:postgres", "at night")
-        lane.heart.rows(f"select resume_{kind}(%s)", [target_of(lane, kind)])
+        lane.heart.rows(f"select resume_{kind}(%s, 'why')", [target_of(lane, kind)])
         assert self.state(lane, kind) == (None, None, None, None)
 
     def test_is_written_down_and_so_is_its_end(self, lane, kind):
@@ -45,9 +47,9 @@ class TestAPause:
         assert (after["paused_by"], after["paused_reason"]) == ("login:postgres", "at night")
         assert audits(lane, "resume", kind)[0][:2] == (str(target_of(lane, kind)), "morning")
 
-    @pytest.mark.parametrize("reason", [None, "", "x" * 1001])
-    def test_asks_for_a_reason(self, lane, refuses, kind, reason):
-        with refuses("required", "p_reason"):
+    @pytest.mark.parametrize(("reason", "code"), [(None, "required"), ("", "required"), ("x" * 1001, "too_large")])
+    def test_asks_for_a_reason(self, lane, refuses, kind, reason, code):
+        with refuses(code, "p_reason"):
             self.pause(lane, kind, reason=reason)
 
     def test_ends_in_the_future_or_not_at_all(self, lane, refuses, clock, kind):
@@ -150,7 +152,7 @@ class TestTenants:
     def test_the_system_s_own_tenant_can_be_served(self, lane):
         """The cursor of a claim begins before every tenant there can be."""
         (system,) = lane.heart.one("select tenant_id from tenant where is_system")
-        job = lane.heart.job(system)
+        (job,) = lane.heart.one("select job_id from enqueue(%s, 'echo', p_token => %s)", [system, sign(system)])
         assert lane.claimed() == [job]
 
     def test_an_id_before_which_no_claim_begins_is_refused(self, lane, refuses):

@@ -110,3 +110,29 @@ def test_what_expired_is_not_given_out(strict, clock):
     job = strict.job()
     clock.move(5)
     assert strict.claimed(5) == [job]
+
+
+def test_a_job_that_ran_while_its_queue_was_turned_goes_on_in_the_one_order(lane):
+    claim = lane.take(priority=0)
+    lane.heart.set_queue(is_strict=True)
+    later = lane.job(priority=900)
+    lane.heart.release_one(claim)
+    assert lane.claimed(1) == [claim.job_id]
+    assert lane.claimed(1) == [later]
+
+
+def test_a_job_that_is_committed_after_its_queue_was_turned_follows_with_a_pass(database, heart):
+    """Nobody could see it at the change: it is looked for until all that was open then has ended."""
+    heart.define()
+    tenant = heart.tenant()
+    slow = heart.on(database)
+    with slow.transaction():
+        first = slow.job(tenant, priority=0)
+        heart.set_queue(is_strict=True)
+        heart.promote()
+        urgent = [heart.job(tenant, priority=900) for _ in range(3)]
+    heart.promote()
+    assert [claim.job_id for claim in heart.worker().claim(4)] == [first, *urgent]
+    # other databases' transactions count as well
+    while heart.one("select turned_in from queue where name = 'default'") != (None,):
+        heart.promote()

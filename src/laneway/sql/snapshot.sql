@@ -13,12 +13,12 @@ function add_context_key
 
 function arm
     (p_queue text)
-    returns TABLE(armed boolean, channel text)
+    returns TABLE(armed boolean, channel text, message text)
     owner owner language plpgsql volatile parallel unsafe security definer cost 100 rows 1000
     set search_path=<schema>, pg_temp
-    body 0efa8035bf7798fa27843ac1c8ace6346f5e87e16ad08c30e4cdfd255427020e
+    body ed1b2c02e6826ee1c577b218cd26c94576a64531ac908d14f2ddb2de3e9e55d6
     granted to worker: execute
-    -- Before a nap: asks to be rung for this queue, on a connection of its own that listens to the channel. Look once more after it.
+    -- Before a nap: asks to be rung for this queue, on a connection of its own that listens to the channel for this message. Look once more after it.
 
 function ask_to_cancel
     (p_tenant uuid, p_jobs uuid[], OUT asked uuid[], OUT changed uuid[])
@@ -84,7 +84,6 @@ function check_definitions
     set search_path=<schema>, pg_temp
     body 6ff3370bc5a0e2f9f6b01b242e949c9b3e52f8c12e3ad2961d3af55a0b0f5517
     granted to admin: execute
-    granted to worker: execute
     -- What a sync would change, and what operators have set instead: added, changed, restored, removed, unchanged, gone.
 
 function claim
@@ -97,7 +96,7 @@ function claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body fc5083cce2b5e8031dba1960ecd4f4c10c781f8458cdf51bc45dda6f82e0dd4f
+    body 19e9989a84d2eede8bb5b8fcf5cc76fd2af77e74603cb7ab2d6ed060b50bc4ad
     granted to worker: execute
     -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim, whether more may be there, and the lanes found, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
 
@@ -133,7 +132,7 @@ function close_attempts
     (p_rows tid[], p_outcomes smallint[], p_permanent boolean[], p_delays double precision[], p_errors jsonb[], p_reasons text[], p_ended_by smallint, p_now timestamp with time zone)
     returns smallint[]
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 9c8e81a69eab301650efe4ab265a064ad6fa48e6c7f73524fd81b435dac9d9f5
+    body 8f5146e89d1a0511b689c68ec238042909bbc7bade6cc279accea62fc8e33c07
     -- Ends attempts whose rows are locked: the job goes on, or ends as failed, dead_letter or canceled. Answers the final state of each, 0 where it goes on.
 
 function compare_definitions
@@ -168,7 +167,7 @@ function complete_held
     (p_worker uuid, p_tenants uuid[], p_jobs uuid[], p_attempts integer[], p_results jsonb[], p_now timestamp with time zone)
     returns smallint[]
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 2df8c3530c4595c4bd475e5df3a1430684cae4f2307b95d0ff7006a3a8fe61e2
+    body 389763fbb9cd470e420c35b3c7bca4606ffb812304866a848c551dbfe3079843
     -- Ends attempts that this worker owns as succeeded.
 
 function count_jobs
@@ -198,7 +197,7 @@ function create_tenant
     returns uuid
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body e49c8429c8afa1d0ae38a1ad7fb463a6265578cf71171609021e8a84c1e43767
+    body 5ea1d699a2e55a0a4396cf2917dfbd35f9655858b3ae1497a2845bbb618f4f6c
     granted to admin: execute
     -- Super-admin: a new tenant; answers its id.
 
@@ -217,10 +216,7 @@ function current_tenant
     body e21d8c4f903a85f0185fb5dc58a926cd7e11b2c1c338dca05c3902170134b167
     granted to admin: execute
     granted to app: execute
-    granted to metrics: execute
-    granted to scheduler: execute
     granted to tenant: execute
-    granted to worker: execute
     -- The tenant the caller may see, or null: then it sees no rows. All policies ask this one function.
 
 function def_id_of
@@ -266,7 +262,7 @@ function end_attempts
     (p_worker uuid, p_tenants uuid[], p_jobs uuid[], p_attempts integer[], p_outcomes smallint[], p_permanent boolean[], p_delays double precision[], p_errors jsonb[], p_reasons text[])
     returns smallint[]
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 9d6f1ae569ed3eb9f084a55ea2193d7ebb0f97942f623681737a74c62424f5b6
+    body f5dfdae1508bb7eae45b83bd49119c748d9e43703bdaebd2a3b66fad5856ef0a
     -- Ends attempts that this worker owns otherwise than by success.
 
 function end_keys
@@ -344,7 +340,7 @@ function enter_tenant
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 97c92813a69d5327b039127bb1cbebd84191bb01acab3230f03f3c6d5672b1a2
+    body 888c70113bcd94491f48fc75846dedaa6c575e24eed7e6ff40a868a2fdeafd64
     granted to backend: execute
     -- Trusted mode: enters a tenant without a token, for the rest of this transaction and no other.
 
@@ -367,7 +363,7 @@ function explain_refusal
     (p_wrong smallint, p_definition text, p_payload jsonb, p_priority integer, p_key text, OUT refusal text, OUT field text, OUT value text, OUT hint text)
     returns record
     owner owner language plpgsql stable parallel unsafe cost 100
-    body f93ef0df5c8cb4f8304b184b9e35bbc57e43dc33c83111249d0352e3a3fc9ed3
+    body 6c1228bb003f71a0d53e09455a821843ef3155bd89af0399e7ce0eef9e7037f9
     -- The words of a refused item.
 
 function explain_unchanged
@@ -429,7 +425,7 @@ function finish_and_claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body a80e16f3ad952f5fb0b4dad1c881c2cfbb88ac48f1059ed4eb64c0a715373d76
+    body a7bd87cd7d4b143cf33b244705af3103b380365d206c40beabff90f1019f279e
     granted to worker: execute
     -- Reports successes and claims from known lanes in one call. The last row has no job: it carries the answers to the reports, in their order.
 
@@ -475,7 +471,7 @@ function hand_over_key
     (p_tenant uuid, p_def integer, p_key text, p_now timestamp with time zone)
     returns boolean
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body b2518137875ad59b75c7589ef2e9bf41e07770134d7d57368f85a449cf3b6533
+    body f02685e38289a20fafc8e2258870037580f2f6d3f6912ff9cf523c4cce1e5597
     -- Makes the successor of a dedupe key its active job, where nobody is in the way.
 
 function has_rows_between
@@ -562,26 +558,19 @@ function is_label_set
     body 502084fa1185e27cc159bce4a38294c1063613abdd194123032f4b133919629a
     -- Whether a document is a flat object of short texts.
 
+function is_strict_login
+    ()
+    returns boolean
+    owner owner language plpgsql stable parallel safe cost 100
+    body 91ef2be985753bec4fd41d1aee840844a567e5c5487521bec88adcaa7b866bed
+    -- Whether this login is of the group whose tenant is fixed by a mapping.
+
 function is_tenant_suspended
     (p_tenant uuid)
     returns boolean
     owner owner language sql stable parallel unsafe cost 100
     body ee205d835f89885e6f488a64736aad2b26c4965796e53fdfa966a1204b1527a0
     -- Whether nothing may be enqueued for a tenant.
-
-function is_too_deep
-    (p_document jsonb)
-    returns boolean
-    owner owner language sql stable parallel safe cost 100
-    body aa1d27ad733b5cf74c71fe4ba2e471f01f7cb25d2122ac743ba1d4c01409e43e
-    -- Whether a document is nested deeper than 32 levels.
-
-function is_too_large
-    (p_document jsonb, p_bytes integer)
-    returns boolean
-    owner owner language sql stable parallel safe cost 100
-    body 5a3e72c2b4cf4f2f910ed45728190ce14b835c6cd0d74ad6e4d0bcea6a39d00d
-    -- Whether the text of a document takes more bytes than this.
 
 function is_within
     (p_kind text, p_limit bigint)
@@ -590,19 +579,26 @@ function is_within
     body 75f8a82743e98fbaebeb26ea08f7b2401cc9e81fb510a7e21e57695dafad2ba7
     -- Whether a token of this kind and limit is good at this moment.
 
+function judge_document
+    (p_document jsonb, p_bytes integer)
+    returns smallint
+    owner owner language sql stable parallel safe cost 100
+    body d443567fea8d4a55e159a134a2c3ed382fc40b9b5a35c0d227bfaef5ae8d698f
+    -- Whether a document is too large (3: its text takes more bytes than this) or too deep (4: more than 32 levels); null: it fits.
+
 function judge_item
     (p_payload jsonb, p_priority integer)
     returns smallint
     owner owner language sql stable parallel unsafe cost 100
-    body 3e937c2524e09ae6cfdce2a7e500143f903eeb1edacb1cd8b96e13232f73162c
+    body 9dd643872b15e63980a9bf7b021e76621379a761d810a8d3d7d1e1b386bf042f
     -- What is wrong with a payload or priority, as a number of explain_refusal.
 
-function judge_large
-    (p_payload jsonb)
+function judge_large_document
+    (p_document jsonb, p_bytes integer)
     returns smallint
-    owner owner language plpgsql stable parallel unsafe cost 100
-    body 33f82c98b3c3d235914ace2e5f20adddba4c01445b382d5a9fe570841767e61a
-    -- What is wrong with a payload, as a number of explain_refusal.
+    owner owner language plpgsql stable parallel safe cost 100
+    body 0f392daa919ce1796099ce4c99506fc32d532c6f4d18fd35fe8751d400e1d064
+    -- judge_document for documents that are not small.
 
 function judge_options
     (p_delay double precision, p_run_at timestamp with time zone, p_expires double precision, p_max_attempts integer, p_timeout integer, p_dedupe_key text, p_dedupe text, p_window double precision, p_idempotency_key text, p_labels jsonb, p_correlation_id text, p_trace_id text, p_source_ref text, p_now timestamp with time zone)
@@ -651,9 +647,7 @@ function list_definitions
     body f38739c54dce91c46a83e965fddad75a7917563656c6d94a15c98ee0663413f5
     granted to admin: execute
     granted to app: execute
-    granted to scheduler: execute
     granted to tenant: execute
-    granted to worker: execute
     -- The definitions in force, by key, with how many live workers can run each.
 
 function list_jobs
@@ -681,10 +675,7 @@ function list_queues
     body 0fe37a1d14f3d0547b125a7131f87f0544f5160c4097e03718d84964ea4c188e
     granted to admin: execute
     granted to app: execute
-    granted to metrics: execute
-    granted to scheduler: execute
     granted to tenant: execute
-    granted to worker: execute
     -- The queues and their pauses.
 
 function list_tenants
@@ -734,7 +725,7 @@ function map_login
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body e8c3bbef4f14d175f2e4b062ea18f8089f47f6cb2fc3994ad9ef3ab791267ea4
+    body 0c4290cfc450cd4bf685f4352a0c845d9846b87b401e7217cce843630b61ddac
     granted to admin: execute
     -- Super-admin, strict mode: this database login speaks for this tenant and no other.
 
@@ -746,31 +737,31 @@ function meet_twin
     -- What becomes of a job whose dedupe key is held: the twin's id, a refusal, its place, or a place behind it.
 
 function move_later
-    (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, p_now timestamp with time zone)
-    returns uuid[]
+    (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, p_now timestamp with time zone, OUT moved uuid[], OUT dues timestamp with time zone[], OUT unmoved uuid[])
+    returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 46b924990f22ab46d409b3b2c2864d76398fbe338adeefaf804df2a61c0981c5
+    body 2cc9f5cb02d95083ecc1bf8a18f6aea4ff78321916abf338417cb2c217c4961b
     -- Gives parked jobs another time, or makes them ready.
 
 function move_live
-    (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, p_now timestamp with time zone)
-    returns uuid[]
+    (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, p_now timestamp with time zone, OUT moved uuid[], OUT dues timestamp with time zone[], OUT unmoved uuid[])
+    returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 75bb88b881d4345a0a02ee6c89b9ce4ed3f8941c4c3a302d001d986d9568be6d
+    body 886aa1d821a173382ca701a01f911ec52ce6b93b6b55e7c5ec07b1f1ba7928f9
     -- Parks ready jobs until another time.
 
 function move_queued
     (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, p_now timestamp with time zone, p_verb text, p_reason text)
     returns TABLE(job_id uuid, answer text, state text)
     owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body 8b5b1049cbbb5ef6bc50cc142544698fd3556cf4ce6694a196a8358ca34985ae
+    body cafd066231a09491a3376098d45ca8989aced2b481462b653738e0138b9ab08a
     -- Gives queued jobs another time, wherever they stand.
 
 function move_waiting
-    (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone)
-    returns uuid[]
+    (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, OUT moved uuid[], OUT dues timestamp with time zone[], OUT unmoved uuid[])
+    returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body bcbbfd0ec2bbe4c67a7fdf45512e13f366d87ca2727899dd1bfc12d4a2e9a19b
+    body 935aa3ed06a05649d5ebf1ecc2745479386dc14ac2aa5dfd633c6a42439a58be
     -- Gives jobs that wait for another one another time.
 
 function new_id
@@ -899,7 +890,7 @@ function promote
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 673e03c119512cd15230fa0ffa9538169c1a2782949fbd01be3cc05b54192cd1
+    body 919c16077e2dab87b1f5a2184ffb2efd98749fd867f89bfa57d1e2de013c5c8c
     granted to scheduler: execute
     granted to worker: execute
     -- Makes up to this many due jobs ready, and decides what was handed over; answers when the next job is due.
@@ -908,7 +899,7 @@ function put_definition_in_force
     (p_def_id integer, p_now timestamp with time zone)
     returns void
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body e50c43867b890b7550e9b8d93827c94363cb7fd91872142bed04263ec30327c8
+    body 748d8e944cbbddef510f13067ecb970468b252e40f239637fe9e82490cd8169b
     -- Recomputes the columns of a definition from code and overrides.
 
 function put_jobs
@@ -936,7 +927,7 @@ function read_context
     (p_token text DEFAULT current_setting('laneway.ctx'::text, true), OUT tenant uuid, OUT scope text, OUT actor text)
     returns record
     owner owner language plpgsql stable parallel safe cost 100
-    body 15cf979d848a42edb10e0ff6767fa1d321479031fd173f00d1e705ac0f3622f3
+    body 5af1ee8a2fbb084c7092700f7e51cac536f4dbc0ebe5060594ce657c39c1dd9d
     -- Tenant, scope and actor of the caller: mapping of the login, signed token, or nothing.
 
 function record_end
@@ -963,7 +954,7 @@ function register_worker
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body f9f3d2ab302c47240bfe976dac1a39b97148ce14502acea89a153ae6c7ce36f6
+    body 4f65c8230cba172411a0ad2062022f50c7ab23323b4972eb1b44c698d5676237
     granted to worker: execute
     -- A worker instance says what it can run; said again, it replaces what it said. Answers the short ids that claims carry.
 
@@ -995,25 +986,32 @@ function require_claim_size
     body bef4cf73dc3aa974bd7d291c2e993cbf1086cc15c58649a636f9cfb893545503
     -- Refuses a claim of a size that no worker has.
 
+function require_cursor
+    (p_left integer, p_look integer)
+    returns void
+    owner owner language plpgsql immutable parallel unsafe cost 100
+    body 043b99d04674cfb4143c0ba44742f28476300eab3dd99a8f34d94530e2e3fa92
+    -- Refuses a cursor that no claim has answered.
+
 function require_definition
     (p_declared jsonb, p_field text)
     returns void
     owner owner language plpgsql stable parallel unsafe cost 100
-    body 48d12368d08d2de7745e1ac81b794c26441e9b89dea6ea2f4b2f9cb6de295115
+    body 7114078fd63bc51e786c5d9c41269d275d32cbe0ef3988f6a79202508629805d
     -- Refuses a declaration or override with a field or value that is none.
 
 function require_job_list
     (p_jobs uuid[], p_reason text)
     returns void
     owner owner language plpgsql immutable parallel unsafe cost 100
-    body 3d832961292e01ba955dfbeeb93e32db7fda4f5a1dd15f91122a69eaa30ab5b1
+    body 251479d8e22620a9c8b44f5734b151aa7437d486a52bcb60aba01aaeb623176f
     -- Refuses an operator's call that names no jobs or too many.
 
 function require_number
     (p_field text, p_value jsonb, p_least numeric, p_most numeric, p_is_whole boolean)
     returns void
     owner owner language plpgsql immutable parallel unsafe cost 100
-    body e61bed2f6b4f668654324ef437cf56c295f06cf53d6e1916e4de990a9dc533b4
+    body cbecfe4bac6367cc6bdf8610610887dfa2287d2b84ddd49f7168d58bbafc6559
     -- Refuses what is no number within bounds.
 
 function require_page
@@ -1041,7 +1039,7 @@ function require_pause
     (p_reason text, p_until timestamp with time zone, p_now timestamp with time zone)
     returns void
     owner owner language plpgsql immutable parallel unsafe cost 100
-    body 5536a79a66af9118712cd5d8df311408c327a93f10f80324e84aaf81d93a1de3
+    body 4f3107be43b4f5cf2333744e15d17c5560da3bc3d079f38d00713f76f22c7df7
     -- Refuses a pause without a reason or with an end in the past.
 
 function require_read_committed
@@ -1050,6 +1048,13 @@ function require_read_committed
     owner owner language plpgsql stable parallel unsafe cost 100
     body 2d5bc27a1a582327a41ace5e94daac879dc4f20b047b4a8d5fb836453708a4ce
     -- Refuses worker verbs under an older snapshot than the statement's own.
+
+function require_reason
+    (p_reason text)
+    returns void
+    owner owner language plpgsql immutable parallel unsafe cost 100
+    body b03061b8ad40632c001f08bcb6db9c63b62973b864b8f4487d5e76c210d7d2f4
+    -- Refuses a reason that nobody would read; none is for the verb to judge.
 
 function require_tenant
     (p_scope text, p_tenant uuid, p_token text DEFAULT NULL::text)
@@ -1085,7 +1090,7 @@ function resume_definition
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body b6cf2c562611c069d6693cbd52459ad13da96024c408e360e1843cc34c4434ee
+    body 4cb946dc989a89629d717bb07f26208cd5a28b958bfcec20c3d71b5e901fc73b
     granted to admin: execute
     -- Super-admin: ends the pause of a definition.
 
@@ -1094,7 +1099,7 @@ function resume_lane
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 3e1b00c6ccfcd2f6ff9ee6ba993a0794f565ff0026dcad230691515df3410326
+    body f826569359d80dad3672701028b00b8c33fd04892cc98858758393a551ccc096
     granted to app: execute
     granted to tenant: execute
     -- A tenant ends its own pause.
@@ -1104,7 +1109,7 @@ function resume_queue
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body f5b84390877b42b22463a3095bafbeae2d36a074f299428e9fce05f4796e8201
+    body 29e825f48d35d614fc8231b84cf7e32020264ac08368776b1446919fb44ea18f
     granted to admin: execute
     -- Super-admin: ends the pause of a queue.
 
@@ -1113,7 +1118,7 @@ function resume_tenant
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body b410b669c7a0018a477ae148fc49229ac2b111aa843355da361ca679748e4fdf
+    body f3f74760c4e6e06b38326047e23b691e078b78041dc044c72c4b0fb09640a747
     granted to admin: execute
     -- Super-admin: ends the pause of a tenant.
 
@@ -1136,14 +1141,14 @@ function retry_one
     (p_tenant uuid, p_job uuid, p_reason text, p_now timestamp with time zone, OUT answer text, OUT state text, OUT active_twin uuid)
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 30da01fed9cab43da988741b87e9a7a943be677046269a721a5a14eed0e710b0
+    body 570a8b9e89cdca4e2ff7414981f61a6dc174cb378a30ff0f447f3f3ab3867808
     -- Makes one ended job ready again.
 
 function revoke_context_key
     (p_kid text, p_after_seconds integer DEFAULT 0)
     returns void
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 824c5b6947370f47064a26d672efb5fb0d603278b9cac30fdd5b8caafb17ac6b
+    body cab1834ca7406460e0a9fec358aea85df01a4f49f294023fa0c40cac46bc09d5
     -- Ends a signing key, at once or after a rotation.
 
 function ring
@@ -1164,7 +1169,7 @@ function ring_one
     (p_queue_id integer)
     returns boolean
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 66e420a1cf8ec8477bf4aa4c986dc85d54ebf8f08e629f6c0f26db3099ddda74
+    body a71c73cbac9a6fccc18f18985aaf07d8a21303f8ff33d8d534c47cbdac5acb41
     -- Notifies the workers that sleep on this queue; answers whether any did.
 
 function run_again
@@ -1177,7 +1182,7 @@ function run_again
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body df69803f46a7e7b4ae54861e44a0eea4c8d9d21d994de15adb3d829f230a0f9c
+    body f87724105afbb05ed50fafe0fdfc8b1c4abf4cd4ca8014be01da66e9af43139f
     granted to app: execute
     granted to tenant: execute
     -- A new job from an old one, with its payload or another; rerun_of names the old one. Keys are not taken over.
@@ -1209,7 +1214,7 @@ function set_queue
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 902b90c3f0ec4732d98e04d459e91b1268c82d131d51fa7351213be6b89cca81
+    body 838cee818a4c8a2b7daf38392c8d00e7ee3d24c9da6c915fe622bd2f1325293f
     granted to admin: execute
     -- Super-admin: makes a queue or changes it (null: as it is). Ageing counts for jobs that become ready after it; a change of kind rewrites the ready jobs of the queue.
 
@@ -1218,7 +1223,7 @@ function set_tenant_weight
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body d577e447dedbdd97ec3142ced0f1246cfd6e648a8d5873d955df4d475359f99f
+    body 8a6139ffc00da1f64f3fb438856c7e5d53fac7794c68a0155741f8b24ee14952
     granted to admin: execute
     -- Super-admin: how many jobs a turn of this tenant is worth; counts from the next claim.
 
@@ -1226,7 +1231,7 @@ function settle_keys
     (p_tenant uuid, p_ids uuid[], p_defs integer[], p_wrongs smallint[], p_dedupe_keys text[], p_dedupe text[], p_windows double precision[], p_idempotency_keys text[], p_now timestamp with time zone, OUT holders uuid[], OUT wrongs smallint[], OUT waits boolean[])
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body a51d001b6780953cd521f5a0725d47e03ebf0ab32e7507f52f12dd7f80b4cb8e
+    body 41f44dc585b9054b34b049522905921bef3bf7ce3f1a8ea7d4ce37dad4057e3b
     -- Who holds each item's keys: the item itself (it is new), an earlier job, or nobody that could be found (busy).
 
 function share_turns
@@ -1261,7 +1266,7 @@ function start_attempts
     (p_worker uuid, p_rows tid[], p_timeouts integer[], p_lease interval, p_grace interval)
     returns TABLE(tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamp with time zone, timeout_seconds integer, run_at timestamp with time zone, correlation_id text, trace_id text, payload jsonb)
     owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body 5332d3df0a644395088b5189274039896b0fcaf9139623a7b4dcaa61693f943d
+    body 3d61ab8a0166c1d91e8e450e8d8bf84cfe7cce0e55ad83e58374e8426ba934a6
     -- Begins attempts on locked rows: the one place where a job becomes running.
 
 function state_of
@@ -1290,7 +1295,7 @@ function suspend_tenant
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 78dfd1a23ac3b60255d251e09ab5179ad20bd2a43f323245f76bce491f606d6b
+    body 2281f6e945bb43da354352f1aa72e181b86284e5e68e5ec23903256baaa081c0
     granted to admin: execute
     -- Super-admin: nothing of this tenant is enqueued or claimed any more; what runs goes on.
 
@@ -1321,9 +1326,8 @@ function sync_definitions
     returns TABLE(key text, change text, overrides jsonb)
     owner owner language plpgsql volatile parallel unsafe security definer cost 100 rows 1000
     set search_path=<schema>, pg_temp
-    body df1e34325745528766a936c2853bb69b47a71d85c45c83b9952a9f58e71a3406
+    body 64eb0efa103b9316c33e91a412a4e12297b01c72a1cfd342d272d601f055081b
     granted to admin: execute
-    granted to worker: execute
     -- Writes down what a code base declares; operators' overrides stay in force.
 
 function system_tenant
@@ -1337,7 +1341,7 @@ function take_free_key
     (p_tenant uuid, p_def integer, p_key text, p_job uuid, p_until timestamp with time zone)
     returns uuid
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 29d4fac50372013392bf7749b323227de1c93c45dc81bd1784676fa771c7d495
+    body 55be307cb2e16a343ce2b2159049691e2c083716d6383ac6d8e85cf326691c16
     -- Gives the active dedupe key to a job where no active job holds it; answers the holder, null when somebody is at it.
 
 function take_keys
@@ -1346,6 +1350,20 @@ function take_keys
     owner owner language plpgsql volatile parallel unsafe cost 100
     body 2d20c7733071685519b31a2a93aa4d54584da082c4c1737d326cb201b297c6cb
     -- Takes keys for jobs where they are free; answers the holder of each, null where it vanished three times.
+
+function turn_jobs
+    (p_queue_id integer, p_jobs integer)
+    returns integer
+    owner owner language plpgsql volatile parallel unsafe cost 100
+    body 6fdf4247dc430c4da8a27b81e49b2265a357873da529711c5e390cc13a55bf7c
+    -- Gives up to this many ready jobs of a queue the kind of their queue; answers how many.
+
+function turn_queues
+    (p_jobs integer)
+    returns integer
+    owner owner language plpgsql volatile parallel unsafe cost 100
+    body aae776168359931e0afa66cc89ea8c9e82f1aee3f3ea1accfd5ce5ffee1788c4
+    -- promote's part: ready jobs of queues that were turned from fair to strict or back.
 
 function unmap_login
     (p_login name)
@@ -1361,7 +1379,7 @@ function unsuspend_tenant
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 8dad4dd24b1279199d02ef2658e46c97625ce3b500f447f31eba7ce84090fc4c
+    body f72266846c336305a2a3bb52227264fe95ceaf14247df15443d22a693d412fee
     granted to admin: execute
     -- Super-admin: switches a tenant on again.
 
@@ -1726,6 +1744,7 @@ table queue
     column paused_until timestamp with time zone -- When the pause ends by itself. Null: when somebody resumes it.
     column paused_by text -- Who paused it.
     column paused_reason text -- Why it is paused.
+    column turned_in xid8 -- The transaction that last turned it from fair to strict or back, until all its ready jobs have followed.
     column created_at timestamp with time zone not null -- When it was created.
     constraint queue_ageing_seconds_check CHECK (ageing_seconds >= 0 AND ageing_seconds <= 240000000)
     constraint queue_name_check CHECK (name ~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,119}$'::text)

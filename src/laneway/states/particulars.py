@@ -161,8 +161,8 @@ OPERATIONS: Mapping[Verb, Rows] = {
     ),
     Verb.RUN_NOW: (
         UNMOVED
-        # what is ready keeps its place
-        | rows(LIVE, A.QUEUED, AUDITED)
+        # what is ready keeps its place, and nothing was changed
+        | rows(LIVE, A.QUEUED)
         | rows(LATER, A.QUEUED, frozenset({"later-", "live+"}) | AUDITED, to=S.QUEUED)
         | rows(BEHIND, A.QUEUED, frozenset({"waiting.run_at"}) | AUDITED)
     ),

@@ -18,3 +18,14 @@ begin
 end
 $$;
 comment on function write_audit(uuid, text, text, text, text, jsonb, jsonb) is 'One audit row, by whoever calls.';
+
+create or replace function require_reason(p_reason text) returns void
+language plpgsql immutable
+as $$
+begin
+    if length(p_reason) > 1000 then
+        perform refuse('too_large', 'p_reason', length(p_reason) || ' characters', 'At most 1000 characters.');
+    end if;
+end
+$$;
+comment on function require_reason(text) is 'Refuses a reason that nobody would read; none is for the verb to judge.';

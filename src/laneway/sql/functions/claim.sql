@@ -128,8 +128,8 @@ $$;
 comment on function pick_strict(integer, integer[], integer, timestamptz) is 'Locks the first ready jobs of a strict queue.';
 
 -- The one place where an attempt begins: number, owner, lease and deadline, on rows that the caller has locked in an earlier
--- statement. started_at, until and deadline read the clock here, after the locks: read before them, the history of a
--- correct run would show attempts that overlap by the time between.
+-- statement. started_at, until and deadline are of a clock that is read here, after the locks: of one read before them, the
+-- history of a correct run would show attempts that overlap by the time between.
 create or replace function start_attempts(p_worker uuid, p_rows tid[], p_timeouts integer[], p_lease interval, p_grace interval)
 returns table (
     tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamptz,
@@ -138,6 +138,8 @@ returns table (
 language plpgsql volatile
 as $$
 #variable_conflict use_column
+declare
+    v_now timestamptz := clock();
 begin
     return query
     with taken as (
@@ -147,9 +149,9 @@ begin
             worker_id = p_worker,
             -- a job that has started does not expire any more
             expires_at = null,
-            started_at = clock(),
-            until = clock() + least(p_lease, make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds)) + p_grace),
-            deadline = clock() + make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds))
+            started_at = v_now,
+            until = v_now + least(p_lease, make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds)) + p_grace),
+            deadline = v_now + make_interval(secs => coalesce(l.timeout_seconds, c.timeout_seconds))
         from unnest(p_rows, p_timeouts) with ordinality as c (tid, timeout_seconds, place)
         where l.ctid = c.tid
         returning l.tenant_id, l.job_id, l.def_id, l.attempt, l.max_attempts, l.priority, l.rank,
@@ -217,6 +219,7 @@ declare
 begin
     perform require_read_committed();
     perform require_claim_size(p_jobs, p_quantum, p_max_lanes);
+    perform require_cursor(p_left, p_look);
     select c.defs, c.lease, c.grace into v_defs, v_lease, v_grace from claimer(p_worker, p_lease_seconds) c;
     select q.* into v_queue from queue q where q.name = p_queue;
     if v_queue.queue_id is null then
@@ -344,6 +347,20 @@ begin
 end
 $$;
 comment on function require_claim_size(integer, integer, integer) is 'Refuses a claim of a size that no worker has.';
+
+create or replace function require_cursor(p_left integer, p_look integer) returns void
+language plpgsql immutable
+as $$
+begin
+    if p_left not between 0 and 1000000 then
+        perform refuse('out_of_range', 'p_left', p_left::text, 'Give next_left of the last claim back, 0 to 1000000.');
+    end if;
+    if p_look not between 0 and 1000000 then
+        perform refuse('out_of_range', 'p_look', p_look::text, 'Use 0 to 1000000.');
+    end if;
+end
+$$;
+comment on function require_cursor(integer, integer) is 'Refuses a cursor that no claim has answered.';
 
 -- One look for all that a claim asks about its worker and the settings.
 create or replace function claimer(p_worker uuid, p_lease_seconds integer, out defs integer[], out lease interval, out grace interval)

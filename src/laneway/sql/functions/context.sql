@@ -22,6 +22,20 @@ end
 $$;
 comment on function is_within(text, bigint) is 'Whether a token of this kind and limit is good at this moment.';
 
+-- Strict mode is for whoever types free SQL: the tenant of such a login is that of its mapping. Without one it is nobody,
+-- whatever token it found. A superuser is a member of every role and is not meant.
+create or replace function is_strict_login() returns boolean
+language plpgsql stable parallel safe
+as $$
+declare
+    v_group regrole := to_regrole(quote_ident(current_schema() || '_tenant'));
+begin
+    return v_group is not null and pg_has_role(session_user, v_group, 'MEMBER')
+        and not (select r.rolsuper from pg_roles r where r.rolname = session_user);
+end
+$$;
+comment on function is_strict_login() is 'Whether this login is of the group whose tenant is fixed by a mapping.';
+
 -- A token is kid.kind.tenant.scope.limit.actor.mac. Any doubt answers nulls. Called for every enqueue, where it is the
 -- expressions that cost, each made ready anew in each transaction: one query, and as few of them as will do (one regular
 -- expression over the whole token cost 30 us more).
@@ -59,7 +73,7 @@ begin
         actor := case when v_tenant is not null then 'login:' || left(session_user, 74) end;
     elsif tenant is null then
         return;
-    elsif v_tenant <> tenant or not is_within(v_part[2], v_part[5]::bigint) then
+    elsif v_tenant <> tenant or not is_within(v_part[2], v_part[5]::bigint) or (v_tenant is null and is_strict_login()) then
         tenant := null;
     else
         actor := v_part[6];
@@ -130,6 +144,9 @@ begin
     if p_actor is null or p_actor !~ '^[A-Za-z0-9:_-]{1,80}$' then
         perform refuse('malformed', 'p_actor', p_actor, 'Use 1 to 80 of A-Z a-z 0-9 : _ -');
     end if;
+    if p_tenant = system_tenant() then
+        perform refuse('forbidden', 'p_tenant', null, 'The system tenant is administered, not entered.');
+    end if;
     if not exists (select from tenant_control c where c.tenant_id = p_tenant) then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'Create the tenant first.');
     end if;
@@ -187,7 +204,10 @@ begin
     if p_after_seconds is null or p_after_seconds not between 0 and 900 then
         perform refuse('out_of_range', 'p_after_seconds', p_after_seconds::text, 'Use 0 (at once) to 900 (tokens run out by themselves).');
     end if;
-    update context_key k set not_after = now() + make_interval(secs => p_after_seconds) where k.kid = p_kid;
+    -- at once means for transactions that began before as well
+    update context_key k
+    set not_after = case when p_after_seconds = 0 then '-infinity' else now() + make_interval(secs => p_after_seconds) end
+    where k.kid = p_kid;
     if not found then
         perform refuse('unknown', 'p_kid', p_kid, 'See laneway keys list.');
     end if;

@@ -12,8 +12,10 @@ as $$
 declare
     v_first uuid[];
     v_leaders bigint[];
+    v_order integer[];
     v_place integer;
     v_met record;
+    i integer;
 begin
     holders := p_ids;
     wrongs := p_wrongs;
@@ -45,8 +47,13 @@ begin
                 as u (id, def_id, key, wrong, holder, first, place)
         ) u
         order by u.place);
-    for i in 1..cardinality(p_ids) loop
-        continue when v_leaders[i] is null;
+    -- leaders first, in key order: a place behind a twin is a key as well, for which two calls may wait; then who follows
+    v_order := array(
+        select l.place
+        from unnest(v_leaders, p_defs, p_dedupe_keys) with ordinality as l (leader, def_id, key, place)
+        where l.leader is not null
+        order by l.leader < l.place, l.def_id, l.key, l.place);
+    foreach i in array v_order loop
         if v_first[i] is null then
             wrongs[i] := 19;
         elsif v_leaders[i] < i then
@@ -281,31 +288,42 @@ $$;
 comment on function end_keys(uuid[], uuid[], timestamptz) is 'Frees the dedupe keys of jobs that ended, keeps those whose window runs, and hands over to successors.';
 
 -- The active key for a job that exists already (a successor, a retry): taken where no active job holds it, whatever
--- window an ended one left. An enqueue of this key that is still open holds its row: then the answer is null, come back.
+-- window an ended one left. Null: somebody is at it (an enqueue of this key that is still open, an end), come back. A key
+-- that is an active job's is left alone, unlocked: the end of that job would wait for it.
 create or replace function take_free_key(p_tenant uuid, p_def integer, p_key text, p_job uuid, p_until timestamptz) returns uuid
 language plpgsql volatile
 as $$
 declare
     v_timeout text := current_setting('lock_timeout');
     v_count integer;
+    v_row tid;
+    v_key job_key;
 begin
     begin
         perform set_config('lock_timeout', '5ms', true);
         insert into job_key (tenant_id, def_id, kind, key, job_id, until) values (p_tenant, p_def, 0, p_key, p_job, p_until)
-        on conflict (tenant_id, def_id, kind, key) do update
-        set job_id = excluded.job_id,
-            until = case when job_key.job_id = excluded.job_id then job_key.until else excluded.until end,
-            is_ended = false
-        where job_key.is_ended;
+        on conflict do nothing;
         get diagnostics v_count = row_count;
         perform set_config('lock_timeout', v_timeout, true);
+        if v_count = 1 then
+            return p_job;
+        end if;
     exception when lock_not_available then
         return null;
     end;
-    if v_count = 1 then
-        return p_job;
+    select k.ctid into v_row
+    from job_key k
+    where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 0 and k.key = p_key and k.is_ended
+    for update skip locked;
+    if v_row is not null then
+        update job_key k
+        set job_id = p_job, until = case when k.job_id = p_job then k.until else p_until end, is_ended = false
+        where k.ctid = v_row;
+        return case when found then p_job end;
     end if;
-    return (select k.job_id from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 0 and k.key = p_key);
+    select k.* into v_key
+    from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 0 and k.key = p_key;
+    return case when not v_key.is_ended then v_key.job_id end;
 end
 $$;
 comment on function take_free_key(uuid, integer, text, uuid, timestamptz)
@@ -347,7 +365,7 @@ begin
     delete from waiting w where w.tenant_id = p_tenant and w.job_id = v_successor;
     insert into later (due_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, is_keyed, expires_at,
         timeout_seconds)
-    values (v_waiting.run_at, p_tenant, v_successor, v_waiting.queue_id, p_def, 0, v_waiting.max_attempts, v_waiting.priority, 0, true,
+    values (greatest(v_waiting.run_at, p_now), p_tenant, v_successor, v_waiting.queue_id, p_def, 0, v_waiting.max_attempts, v_waiting.priority, 0, true,
         v_waiting.expires_at, v_waiting.timeout_seconds);
     return true;
 end

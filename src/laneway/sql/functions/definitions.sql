@@ -59,7 +59,7 @@ begin
         perform refuse('malformed', p_field || '.tags', left(v_all ->> 'tags', 80), 'Give at most 50 words of 1 to 63 characters.');
     end if;
     if v_all -> 'schema' <> 'null' and (jsonb_typeof(v_all -> 'schema') not in ('object', 'boolean')
-        or is_too_large(v_all -> 'schema', 262144) or is_too_deep(v_all -> 'schema')) then
+        or judge_document(v_all -> 'schema', 262144) is not null) then
         perform refuse('malformed', p_field || '.schema', left(v_all ->> 'schema', 80), 'Give a JSON Schema of at most 262144 bytes and 32 levels.');
     end if;
 end
@@ -73,8 +73,9 @@ begin
     if jsonb_typeof(p_value) is distinct from 'number' then
         perform refuse('malformed', p_field, left(p_value::text, 80), format('Give a number from %s to %s.', p_least, p_most));
     end if;
-    if p_value::numeric not between p_least and p_most or (p_is_whole and p_value::numeric <> trunc(p_value::numeric)) then
-        perform refuse('out_of_range', p_field, p_value::text,
+    if p_value::numeric not between p_least and p_most or scale(p_value::numeric) > 1000
+        or (p_is_whole and p_value::numeric <> trunc(p_value::numeric)) or (p_value::numeric <> 0 and p_value::numeric < 1e-300) then
+        perform refuse('out_of_range', p_field, left(p_value::text, 80),
             format('Use %s%s to %s.', case when p_is_whole then 'a whole number from ' else '' end, p_least, p_most));
     end if;
 end
@@ -96,9 +97,9 @@ begin
         description = v_all ->> 'description',
         tags = array(select jsonb_array_elements_text(v_all -> 'tags')),
         payload_schema = nullif(v_all -> 'schema', 'null'),
-        max_attempts = (v_all ->> 'max_attempts')::integer,
-        priority = (v_all ->> 'priority')::smallint,
-        timeout_seconds = (v_all ->> 'timeout_seconds')::integer,
+        max_attempts = (v_all -> 'max_attempts')::integer,
+        priority = (v_all -> 'priority')::smallint,
+        timeout_seconds = (v_all -> 'timeout_seconds')::integer,
         backoff_kind = v_all ->> 'backoff_kind',
         backoff_base_seconds = (v_all ->> 'backoff_base_seconds')::double precision,
         backoff_factor = (v_all ->> 'backoff_factor')::double precision,
@@ -205,6 +206,9 @@ begin
                 insert into definition (key, app, queue_id, declared, definition_hash, created_at, updated_at)
                 values (v_row.key, p_app, ensure_queue(coalesce(v_row.declared ->> 'queue', 'default'), v_now), v_row.declared, v_row.hash, v_now, v_now)
                 on conflict do nothing;
+                -- another code base declared it since it was looked up
+                perform refuse('conflict', 'p_definitions', v_row.key, format('Code base "%s" declares this key: choose another.', d.app))
+                from definition d where d.key = v_row.key and d.app <> p_app;
             when 'changed', 'restored' then
                 update definition d
                 set declared = v_row.declared, definition_hash = v_row.hash, is_deleted_from_code = false
@@ -297,20 +301,63 @@ begin
     select jsonb_build_object('is_strict', q.is_strict, 'ageing_seconds', q.ageing_seconds) into v_before
     from queue q where q.name = p_queue for update;
     update queue q
-    set is_strict = coalesce(p_is_strict, q.is_strict), ageing_seconds = coalesce(p_ageing_seconds, q.ageing_seconds)
+    set is_strict = coalesce(p_is_strict, q.is_strict), ageing_seconds = coalesce(p_ageing_seconds, q.ageing_seconds),
+        turned_in = case when p_is_strict <> q.is_strict then pg_current_xact_id() else q.turned_in end
     where q.name = p_queue;
-    -- what is ready changes over with it; a row that somebody holds does so when it is next ready
-    with ready as materialized (
-        select l.ctid as tid, q.is_strict
-        from queue q
-        join live l on l.queue_id = q.queue_id and l.state = 0 and l.is_strict <> q.is_strict
-        where q.name = p_queue
-        for update of l skip locked
-    )
-    update live l set is_strict = r.is_strict from ready r where l.ctid = r.tid;
+    perform turn_jobs(q.queue_id, 10000) from queue q where q.name = p_queue and q.turned_in is not null;
     perform write_audit(system_tenant(), 'set', 'queue', p_queue, p_reason, v_before,
         (select jsonb_build_object('is_strict', q.is_strict, 'ageing_seconds', q.ageing_seconds) from queue q where q.name = p_queue));
 end
 $$;
 comment on function set_queue(text, boolean, integer, text)
 is 'Super-admin: makes a queue or changes it (null: as it is). Ageing counts for jobs that become ready after it; a change of kind rewrites the ready jobs of the queue.';
+
+-- Ready jobs change over with the kind of their queue: the first of them at once, the others with the next passes of
+-- promote, in short transactions. Jobs that an open transaction holds or has yet to commit are found when all that was
+-- open at the change has ended: only then is the queue done.
+create or replace function turn_jobs(p_queue_id integer, p_jobs integer) returns integer
+language plpgsql volatile
+as $$
+declare
+    v_is_strict boolean;
+    v_turned integer;
+begin
+    select q.is_strict into v_is_strict from queue q where q.queue_id = p_queue_id;
+    with ready as materialized (
+        select l.ctid as tid
+        from live l
+        where l.queue_id = p_queue_id and l.state = 0 and l.is_strict <> v_is_strict
+        limit p_jobs
+        for update of l skip locked
+    )
+    update live l set is_strict = v_is_strict from ready r where l.ctid = r.tid;
+    get diagnostics v_turned = row_count;
+    return v_turned;
+end
+$$;
+comment on function turn_jobs(integer, integer) is 'Gives up to this many ready jobs of a queue the kind of their queue; answers how many.';
+
+create or replace function turn_queues(p_jobs integer) returns integer
+language plpgsql volatile
+as $$
+declare
+    v_queue record;
+    v_turned integer := 0;
+begin
+    for v_queue in
+        select q.queue_id, q.is_strict, q.turned_in < pg_snapshot_xmin(pg_current_snapshot()) as is_settled
+        from queue q where q.turned_in is not null
+        for update skip locked
+    loop
+        v_turned := v_turned + turn_jobs(v_queue.queue_id, p_jobs);
+        -- what is held at this moment is looked for again
+        if v_queue.is_settled and not exists (
+            select from live l where l.queue_id = v_queue.queue_id and l.state = 0 and l.is_strict <> v_queue.is_strict
+        ) then
+            update queue q set turned_in = null where q.queue_id = v_queue.queue_id;
+        end if;
+    end loop;
+    return v_turned;
+end
+$$;
+comment on function turn_queues(integer) is 'promote''s part: ready jobs of queues that were turned from fair to strict or back.';

@@ -27,14 +27,14 @@ begin
         return not pg_advisory_unlock(c_install, p_queue_id);
     end if;
     if pg_notification_queue_usage() <= 0.2 then
-        perform pg_notify('laneway_' || c_install, p_queue_id::text);
+        perform pg_notify('laneway_' || c_install, hashint4(p_queue_id)::text);
     end if;
     return true;
 end
 $$;
 comment on function ring_one(integer) is 'Notifies the workers that sleep on this queue; answers whether any did.';
 
-create or replace function arm(p_queue text) returns table (armed boolean, channel text)
+create or replace function arm(p_queue text) returns table (armed boolean, channel text, message text)
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
@@ -42,11 +42,11 @@ declare
     v_queue integer := queue_id_of(p_queue);
 begin
     return query
-    select s.doorbell and pg_try_advisory_lock_shared(c_install, v_queue), 'laneway_' || c_install
+    select s.doorbell and pg_try_advisory_lock_shared(c_install, v_queue), 'laneway_' || c_install, hashint4(v_queue)::text
     from setting s;
 end
 $$;
-comment on function arm(text) is 'Before a nap: asks to be rung for this queue, on a connection of its own that listens to the channel. Look once more after it.';
+comment on function arm(text) is 'Before a nap: asks to be rung for this queue, on a connection of its own that listens to the channel for this message. Look once more after it.';
 
 create or replace function disarm(p_queue text) returns boolean
 language plpgsql volatile security definer set search_path from current

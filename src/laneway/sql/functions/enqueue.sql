@@ -18,7 +18,7 @@ begin
         when 2 then
             refusal := 'disabled'; field := 'definition'; value := p_definition; hint := 'Enable the definition first.';
         when 3 then
-            refusal := 'too_large'; field := 'payload'; value := 'more than 262144 bytes, or a number beyond 1e308';
+            refusal := 'too_large'; field := 'payload'; value := 'more than 262144 bytes';
             hint := 'At most 262144 bytes; store the document elsewhere and pass a reference.';
         when 4 then
             refusal := 'too_deep'; field := 'payload'; value := 'more than 32 levels'; hint := 'At most 32 levels.';
@@ -62,25 +62,11 @@ end
 $$;
 comment on function explain_refusal(smallint, text, jsonb, integer, text) is 'The words of a refused item.';
 
--- The checks that need the item alone; null: it can be taken. A small document cannot be deep, a level costs 8 bytes at
--- least; what others need stands in a function of its own, or each enqueue would make its expressions ready for nothing.
-create or replace function judge_large(p_payload jsonb) returns smallint
-language plpgsql stable
-as $$
-begin
-    return case when is_too_large(p_payload, 262144) then 3 when is_too_deep(p_payload) then 4 end;
-end
-$$;
-comment on function judge_large(jsonb) is 'What is wrong with a payload, as a number of explain_refusal.';
-
+-- The checks that need the item alone; null: it can be taken.
 create or replace function judge_item(p_payload jsonb, p_priority integer) returns smallint
 language sql stable
 as $$
-    select case
-        when p_priority not between 0 and 1000 then 5::smallint
-        when pg_column_size(p_payload) >= 256 then judge_large(p_payload)
-        when octet_length(p_payload::text) > 262144 then 3::smallint
-    end
+    select case when p_priority not between 0 and 1000 then 5::smallint else judge_document(p_payload, 262144) end
 $$;
 comment on function judge_item(jsonb, integer) is 'What is wrong with a payload or priority, as a number of explain_refusal.';
 

@@ -66,7 +66,7 @@ begin
             -- one order of locks for all verbs: tenant, then job
             select * from unnest(p_tenants, p_jobs, p_attempts, p_results) with ordinality
                 as u (tenant_id, job_id, attempt, result, place)
-            where u.result is null or not (is_too_large(u.result, 65536) or is_too_deep(u.result))
+            where u.result is null or judge_document(u.result, 65536) is null
             order by u.tenant_id, u.job_id
         ) u
         cross join lateral (
@@ -104,7 +104,7 @@ begin
         v_answers[v_places[i]] := 1;
     end loop;
     for i in 1..v_count loop
-        if p_results[i] is not null and (is_too_large(p_results[i], 65536) or is_too_deep(p_results[i])) then
+        if judge_document(p_results[i], 65536) is not null then
             v_answers[i] := 4;
         end if;
     end loop;
@@ -173,13 +173,14 @@ declare
     v_rung integer[];
 begin
     with said as materialized (
-        select u.place, u.error, u.reason, l.*, s.free_releases,
+        select u.place, u.error, u.reason, l.*, s.free_releases, q.is_strict as in_strict_queue,
             u.outcome, u.delay, coalesce(u.permanent, false) as permanent,
             u.outcome = 7 or (u.outcome = 6 and l.releases < s.free_releases) as is_refunded
         from unnest(p_rows, p_outcomes, p_permanent, p_delays, p_errors, p_reasons) with ordinality
             as u (tid, outcome, permanent, delay, error, reason, place)
         cross join setting s
         cross join lateral (select l.ctid as tid, l.* from live l where l.ctid = u.tid offset 0) l
+        join queue q on q.queue_id = l.queue_id
         where u.tid is not null
     ),
     judged as materialized (
@@ -220,7 +221,7 @@ begin
         insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, state,
             is_strict, is_cancel_requested, is_keyed, expires_at, timeout_seconds)
         select g.rank, p_now, g.tenant_id, g.job_id, g.queue_id, g.def_id, g.attempt, g.next_max_attempts, g.priority, g.next_releases, 0,
-            g.is_strict, false, g.is_keyed, g.expires_at, g.timeout_seconds
+            g.in_strict_queue, false, g.is_keyed, g.expires_at, g.timeout_seconds
         from gone g
         where g.final_state is null and g.due_at <= p_now
     )
@@ -269,7 +270,7 @@ begin
         coalesce(array_dims(p_attempts), 'none'), array_dims(p_outcomes), array_dims(p_permanent), array_dims(p_delays),
         array_dims(p_errors), array_dims(p_reasons)]);
     v_answers := array(
-        select case when is_too_large(u.error, 65536) or is_too_deep(u.error) or not u.delay between 0 and 315360000
+        select case when judge_document(u.error, 65536) is not null or not u.delay between 0 and 315360000
                 or length(u.reason) > 2000 then 4::smallint end
         from unnest(p_jobs, p_errors, p_delays, p_reasons) with ordinality as u (job_id, error, delay, reason, place)
         order by u.place);

@@ -31,6 +31,7 @@ declare
     v_grace interval;
     v_defs integer[];
     v_total integer := 0;
+    v_quota integer := 0;
     v_is_shared boolean := false;
     v_picked record;
 begin
@@ -44,14 +45,20 @@ begin
         if v_queue.queue_id is null then
             perform refuse('unknown', 'p_queue', p_queue, 'See list_queues(); a sync or set_queue makes one.');
         end if;
+        -- lanes of one tenant that stand side by side share the largest of their quotas
         for i in 1..cardinality(p_lane_tenants) loop
             if i > 1 and p_lane_tenants[i] = p_lane_tenants[i - 1] then
                 v_is_shared := true;
             else
-                v_total := v_total + least(greatest(coalesce(p_quotas[i], 0), 0), 1001);
+                v_total := v_total + v_quota;
+                v_quota := 0;
             end if;
+            v_quota := greatest(v_quota, least(coalesce(p_quotas[i], 0), 1001));
         end loop;
-        perform require_claim_size(v_total, 1, 1);
+        v_total := v_total + v_quota;
+        if v_total not between 1 and 1000 then
+            perform refuse('out_of_range', 'p_quotas', v_total || ' jobs', 'Let the quotas of all tenants come to 1 to 1000 jobs.');
+        end if;
     end if;
     -- behind all that may refuse the call, which would take the reports back with it
     if cardinality(p_jobs) > 0 then

@@ -105,26 +105,39 @@ end
 $$;
 comment on function require_read_committed() is 'Refuses worker verbs under an older snapshot than the statement''s own.';
 
--- A document nested deeper than 32 levels. A level costs 8 bytes at least, so that small documents need no look.
-create or replace function is_too_deep(p_document jsonb) returns boolean
-language sql stable parallel safe
+-- Depth first: the look for long numbers goes down without a limit. A number of 10 bytes may have 131,072 digits, or 16,383
+-- zeros behind the point: one longer than any float is refused where the text could grow beyond reason.
+create or replace function judge_large_document(p_document jsonb, p_bytes integer) returns smallint
+language plpgsql stable parallel safe
 as $$
-    select case when pg_column_size(p_document) < 256 then false else p_document @? 'strict $.**{33}' end
+declare
+    v_size integer := pg_column_size(p_document #> '{}');
+begin
+    if p_document @? 'strict $.**{32} ? (@.type() == "array" || @.type() == "object")' then
+        return 4;
+    end if;
+    -- binary takes at most six times the text: small numbers are the worst
+    if v_size > 7 * p_bytes or (v_size >= 16384 and exists (
+        select from jsonb_path_query(p_document, 'strict $.** ? (@.type() == "number")') as n (value)
+        where scale(n.value::numeric) > 1100 or abs(n.value::numeric) > 1e309
+    )) or octet_length(p_document::text) > p_bytes then
+        return 3;
+    end if;
+    return null;
+end
 $$;
-comment on function is_too_deep(jsonb) is 'Whether a document is nested deeper than 32 levels.';
+comment on function judge_large_document(jsonb, integer) is 'judge_document for documents that are not small.';
 
--- Text is what counts, and building it is what costs: 10 bytes of binary form may be a number of 131,072 digits. A small
--- document has room for few of them and is looked at as text, half a microsecond; in others a number beyond 1e308 (or
--- nearer to 0 than 1e-300) is too large by itself, and what is left takes at most 32 bytes for one.
--- Both are declared stable, as jsonb::text is: declared immutable they would not be inlined, at 2 us a call.
-create or replace function is_too_large(p_document jsonb, p_bytes integer) returns boolean
+-- What a document may be, for payloads, results, errors and schemas: 3 too large, 4 too deep, null fits. Text is what counts.
+-- A small document cannot be deep, a level costs 8 bytes at least. `#> '{}'` gives the document as it is in memory: of one
+-- that comes compressed from a table, pg_column_size tells a fraction. What larger documents need stands in a function of
+-- its own, or each call would make its expressions ready for nothing. Stable, as jsonb::text is: else it is not inlined.
+create or replace function judge_document(p_document jsonb, p_bytes integer) returns smallint
 language sql stable parallel safe
 as $$
     select case
-        when pg_column_size(p_document) < 256 then octet_length(p_document::text) > p_bytes
-        when p_document @? 'strict $.** ? (@ > 1e308 || @ < -1e308 || (@ > 0 && @ < 1e-300) || (@ < 0 && @ > -1e-300))' then true
-        when pg_column_size(p_document) <= p_bytes / 32 then false
-        else octet_length(p_document::text) > p_bytes
+        when pg_column_size(p_document #> '{}') >= 256 then judge_large_document(p_document, p_bytes)
+        when octet_length(p_document::text) > p_bytes then 3::smallint
     end
 $$;
-comment on function is_too_large(jsonb, integer) is 'Whether the text of a document takes more bytes than this.';
+comment on function judge_document(jsonb, integer) is 'Whether a document is too large (3: its text takes more bytes than this) or too deep (4: more than 32 levels); null: it fits.';

@@ -31,9 +31,7 @@ begin
     if cardinality(p_jobs) is null or cardinality(p_jobs) not between 1 and 1000 then
         perform refuse('out_of_range', 'p_jobs', coalesce(cardinality(p_jobs)::text, 'null') || ' jobs', 'Name 1 to 1000 jobs per call.');
     end if;
-    if length(p_reason) > 1000 then
-        perform refuse('too_large', 'p_reason', length(p_reason) || ' characters', 'At most 1000 characters.');
-    end if;
+    perform require_reason(p_reason);
 end
 $$;
 comment on function require_job_list(uuid[], text) is 'Refuses an operator''s call that names no jobs or too many.';
@@ -190,20 +188,24 @@ declare
     v_job job;
     v_queue queue;
     v_attempt integer;
+    v_snoozes integer;
+    v_releases smallint;
+    v_free smallint := (select s.free_releases from setting s);
 begin
-    -- the row that carries the end is what two retries meet at; it is read again once it is held
+    -- the row that carries the end is what two retries meet at; the others are read once it is held, the state first: what
+    -- ended before that look, with this row as the last, stays so
     select a.attempt, a.def_id into v_held
     from attempt a
     where a.tenant_id = p_tenant and a.job_id = p_job
     order by (a.attempt = 0) desc, a.attempt desc
     limit 1
     for update skip locked;
+    state := state_of(p_tenant, p_job);
     select a.attempt, a.def_id, a.final_state into v_final
     from attempt a
     where a.tenant_id = p_tenant and a.job_id = p_job
     order by (a.attempt = 0) desc, a.attempt desc
     limit 1;
-    state := state_of(p_tenant, p_job);
     if state is null then
         answer := 'not_found';
         return;
@@ -229,11 +231,16 @@ begin
         active_twin := null;
     end if;
     delete from attempt a where a.tenant_id = p_tenant and a.job_id = p_job and a.attempt = 0;
-    select coalesce(max(a.attempt), 0) into v_attempt from attempt a where a.tenant_id = p_tenant and a.job_id = p_job;
+    -- written, not only locked: a retry under an older snapshot, which would not see this one, meets a newer version
+    update attempt a set ended_at = a.ended_at where a.tenant_id = p_tenant and a.job_id = p_job and a.attempt = v_held.attempt and a.attempt > 0;
+    select coalesce(max(a.attempt), 0), (count(*) filter (where a.outcome = 7))::integer, (count(*) filter (where a.outcome = 6))::smallint
+    into v_attempt, v_snoozes, v_releases
+    from attempt a where a.tenant_id = p_tenant and a.job_id = p_job;
     insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, state, is_strict,
         is_cancel_requested, is_keyed, timeout_seconds)
     values (p_now + make_interval(secs => v_job.priority::double precision * v_queue.ageing_seconds), p_now, p_tenant, p_job, v_job.queue_id,
-        v_job.def_id, v_attempt, greatest(v_job.max_attempts, v_attempt + 1), v_job.priority, 0, 0, v_queue.is_strict, false,
+        v_job.def_id, v_attempt, greatest(v_job.max_attempts + v_snoozes + least(v_releases, v_free), v_attempt + 1), v_job.priority,
+        v_releases, 0, v_queue.is_strict, false,
         exists (select from job_key k where k.tenant_id = p_tenant and k.job_id = p_job), v_job.timeout_seconds);
     perform write_audit(p_tenant, 'retry', 'job', p_job::text, p_reason, jsonb_build_object('state', state, 'attempt', v_attempt),
         jsonb_build_object('state', 'queued'));
@@ -254,6 +261,7 @@ declare
     v_job record;
     v_new record;
 begin
+    perform require_reason(p_reason);
     select j.*, d.key into v_job
     from definition d
     join job j on j.tenant_id = p_tenant and j.def_id = d.def_id and j.id = p_job;
@@ -322,22 +330,38 @@ as $$
 #variable_conflict use_column
 declare
     v_rest uuid[] := p_jobs;
+    v_done uuid[] := '{}';
     v_moved uuid[] := '{}';
+    v_dues timestamptz[] := '{}';
+    v_part record;
 begin
     for v_try in 1..3 loop
-        v_moved := v_moved || move_live(p_tenant, v_rest, p_due, p_now) || move_later(p_tenant, v_rest, p_due, p_now)
-            || move_waiting(p_tenant, v_rest, p_due);
-        v_rest := array(select j from unnest(v_rest) j where j <> all (v_moved) and is_active(p_tenant, j));
+        for v_place in 1..3 loop
+            exit when cardinality(v_rest) = 0;
+            case v_place
+                when 1 then select m.* into v_part from move_live(p_tenant, v_rest, p_due, p_now) m;
+                when 2 then select m.* into v_part from move_later(p_tenant, v_rest, p_due, p_now) m;
+                else select m.* into v_part from move_waiting(p_tenant, v_rest, greatest(p_due, p_now)) m;
+            end case;
+            v_done := v_done || v_part.unmoved || v_part.moved;
+            v_moved := v_moved || v_part.moved;
+            v_dues := v_dues || v_part.dues;
+            -- what was parked a moment ago is not to be found again in the next place
+            v_rest := array(select j from unnest(v_rest) j where j <> all (v_done));
+        end loop;
+        v_rest := array(select j from unnest(v_rest) j where is_active(p_tenant, j));
         exit when cardinality(v_rest) = 0;
     end loop;
-    perform write_audit(p_tenant, p_verb, 'job', j::text, p_reason, null, jsonb_build_object('run_at', p_due)) from unnest(v_moved) j;
+    perform write_audit(p_tenant, p_verb, 'job', m.job_id::text, p_reason, jsonb_build_object('run_at', m.due_at),
+        jsonb_build_object('run_at', greatest(p_due, p_now)))
+    from unnest(v_moved, v_dues) as m (job_id, due_at);
     if cardinality(v_moved) > 0 and p_due <= p_now then
         perform ring(array(select distinct l.queue_id from unnest(v_moved) j join live l on l.tenant_id = p_tenant and l.job_id = j));
     end if;
     return query
     select u.job_id,
-        case when u.job_id = any (v_moved) then 'queued' when x.state = 'running' then 'running' else x.answer end,
-        case when u.job_id = any (v_moved) then 'queued' else x.state end
+        case when u.job_id = any (v_done) then 'queued' when x.state = 'running' then 'running' else x.answer end,
+        case when u.job_id = any (v_done) then 'queued' else x.state end
     from unnest(p_jobs) with ordinality as u (job_id, place)
     cross join lateral explain_unchanged(p_tenant, u.job_id) x
     order by u.place;
@@ -345,11 +369,13 @@ end
 $$;
 comment on function move_queued(uuid, uuid[], timestamptz, timestamptz, text, text) is 'Gives queued jobs another time, wherever they stand.';
 
-create or replace function move_live(p_tenant uuid, p_jobs uuid[], p_due timestamptz, p_now timestamptz) returns uuid[]
+-- Answers the jobs that it moved, when each was due before, and those that are where they were asked to be: a job that is
+-- ready keeps its place when it is made due at once.
+create or replace function move_live(
+    p_tenant uuid, p_jobs uuid[], p_due timestamptz, p_now timestamptz, out moved uuid[], out dues timestamptz[], out unmoved uuid[]
+)
 language plpgsql volatile
 as $$
-declare
-    v_jobs uuid[];
 begin
     with held as materialized (
         select l.* from (select distinct u.job_id from unnest(p_jobs) as u (job_id) order by u.job_id) u
@@ -367,20 +393,21 @@ begin
             g.expires_at, g.timeout_seconds
         from gone g
     )
-    -- a job that is ready keeps its place when it is asked to be
-    select coalesce(array_agg(m.job_id), '{}') into v_jobs
-    from (select g.job_id from gone g union all select h.job_id from held h where p_due <= p_now) m;
-    return v_jobs;
+    select coalesce((select array_agg(g.job_id order by g.job_id) from gone g), '{}'),
+        coalesce((select array_agg(g.ready_at order by g.job_id) from gone g), '{}'),
+        coalesce((select array_agg(h.job_id) from held h where p_due <= p_now), '{}')
+    into moved, dues, unmoved;
 end
 $$;
 comment on function move_live(uuid, uuid[], timestamptz, timestamptz) is 'Parks ready jobs until another time.';
 
-create or replace function move_later(p_tenant uuid, p_jobs uuid[], p_due timestamptz, p_now timestamptz) returns uuid[]
+create or replace function move_later(
+    p_tenant uuid, p_jobs uuid[], p_due timestamptz, p_now timestamptz, out moved uuid[], out dues timestamptz[], out unmoved uuid[]
+)
 language plpgsql volatile
 as $$
-declare
-    v_jobs uuid[];
 begin
+    unmoved := '{}';
     with held as materialized (
         select l.*, q.is_strict, q.ageing_seconds
         from (select distinct u.job_id from unnest(p_jobs) as u (job_id) order by u.job_id) u
@@ -392,7 +419,7 @@ begin
         join queue q on q.queue_id = l.queue_id
     ),
     gone as (delete from later l using held h where l.ctid = h.tid and p_due <= p_now returning h.*),
-    moved as (update later l set due_at = p_due from held h where l.ctid = h.tid and p_due > p_now returning l.job_id),
+    put_off as (update later l set due_at = p_due from held h where l.ctid = h.tid and p_due > p_now returning h.job_id, h.due_at),
     ready as (
         insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, state, is_strict,
             is_cancel_requested, is_keyed, expires_at, timeout_seconds)
@@ -401,29 +428,30 @@ begin
         from gone g
     )
     -- what was written, not what was held: a row that changed since this statement began is looked at once more
-    select coalesce(array_agg(m.job_id), '{}') into v_jobs
-    from (select g.job_id from gone g union all select m.job_id from moved m) m;
-    return v_jobs;
+    select coalesce(array_agg(m.job_id order by m.job_id), '{}'), coalesce(array_agg(m.due_at order by m.job_id), '{}') into moved, dues
+    from (select g.job_id, g.due_at from gone g union all select p.job_id, p.due_at from put_off p) m;
 end
 $$;
 comment on function move_later(uuid, uuid[], timestamptz, timestamptz) is 'Gives parked jobs another time, or makes them ready.';
 
-create or replace function move_waiting(p_tenant uuid, p_jobs uuid[], p_due timestamptz) returns uuid[]
+create or replace function move_waiting(
+    p_tenant uuid, p_jobs uuid[], p_due timestamptz, out moved uuid[], out dues timestamptz[], out unmoved uuid[]
+)
 language plpgsql volatile
 as $$
 declare
     v_rows tid[];
-    v_jobs uuid[];
 begin
-    select array_agg(w.tid), coalesce(array_agg(w.job_id), '{}') into v_rows, v_jobs
+    unmoved := '{}';
+    select array_agg(w.tid), coalesce(array_agg(w.job_id order by w.job_id), '{}'), coalesce(array_agg(w.run_at order by w.job_id), '{}')
+    into v_rows, moved, dues
     from (select distinct u.job_id from unnest(p_jobs) as u (job_id) order by u.job_id) u
     cross join lateral (
-        select w.ctid as tid, w.job_id from waiting w
+        select w.ctid as tid, w.job_id, w.run_at from waiting w
         where w.tenant_id = p_tenant and w.job_id = u.job_id
         for update skip locked
     ) w;
     update waiting w set run_at = p_due where w.ctid = any (v_rows);
-    return v_jobs;
 end
 $$;
 comment on function move_waiting(uuid, uuid[], timestamptz) is 'Gives jobs that wait for another one another time.';

@@ -4,7 +4,8 @@ create or replace function require_pause(p_reason text, p_until timestamptz, p_n
 language plpgsql immutable
 as $$
 begin
-    if length(coalesce(p_reason, '')) not between 1 and 1000 then
+    perform require_reason(p_reason);
+    if coalesce(p_reason, '') = '' then
         perform refuse('required', 'p_reason', null, 'Say why, in 1 to 1000 characters: whoever is on call will ask.');
     end if;
     if p_until <= p_now then
@@ -48,6 +49,7 @@ declare
     v_before jsonb;
     v_queue_id integer := queue_id_of(p_queue);
 begin
+    perform require_pause(p_reason, null, null);
     v_before := (select pause_words(q.paused_at, q.paused_until, q.paused_by, q.paused_reason) from queue q where q.queue_id = v_queue_id);
     update queue q
     set paused_at = null, paused_until = null, paused_by = null, paused_reason = null
@@ -84,6 +86,7 @@ declare
     v_before jsonb;
     v_def_id integer := def_id_of(p_definition);
 begin
+    perform require_pause(p_reason, null, null);
     v_before := (select pause_words(d.paused_at, d.paused_until, d.paused_by, d.paused_reason) from definition d where d.def_id = v_def_id);
     update definition d
     set paused_at = null, paused_until = null, paused_by = null, paused_reason = null
@@ -122,6 +125,7 @@ as $$
 declare
     v_before jsonb;
 begin
+    perform require_pause(p_reason, null, null);
     v_before := (select pause_words(c.paused_at, c.paused_until, c.paused_by, c.paused_reason)
         from tenant_control c where c.tenant_id = p_tenant);
     update tenant_control c
@@ -171,6 +175,7 @@ declare
     v_actor text := require_tenant('a', p_tenant, p_token);
     v_def_id integer := case when p_definition is null then 0 else def_id_of(p_definition) end;
 begin
+    perform require_reason(p_reason);
     v_before := (select pause_words(p.paused_at, p.paused_until, p.paused_by, p.paused_reason)
         from tenant_pair p where p.tenant_id = p_tenant and p.def_id = v_def_id);
     delete from tenant_pair p where p.tenant_id = p_tenant and p.def_id = v_def_id;

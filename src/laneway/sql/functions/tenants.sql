@@ -18,13 +18,13 @@ begin
         perform refuse('out_of_range', 'p_tenant', v_tenant::text, 'Choose an id above the system tenant''s, or none.');
     end if;
     perform require_weight(p_weight);
-    if exists (select from tenant t where t.slug = p_slug) then
+    insert into tenant (tenant_id, slug, name, created_at) values (v_tenant, p_slug, coalesce(p_name, ''), clock())
+    on conflict do nothing;
+    if not found and exists (select from tenant t where t.tenant_id = v_tenant) then
+        perform refuse('conflict', 'p_tenant', v_tenant::text, 'Choose an id that no tenant has, or none.');
+    elsif not found then
         perform refuse('conflict', 'p_slug', p_slug, 'Choose a slug that no tenant has.');
     end if;
-    if exists (select from tenant t where t.tenant_id = v_tenant) then
-        perform refuse('conflict', 'p_tenant', v_tenant::text, 'Choose an id that no tenant has, or none.');
-    end if;
-    insert into tenant (tenant_id, slug, name, created_at) values (v_tenant, p_slug, coalesce(p_name, ''), clock());
     insert into tenant_control (tenant_id, weight) values (v_tenant, p_weight);
     perform write_audit(v_tenant, 'create', 'tenant', v_tenant::text, null, null, jsonb_build_object('slug', p_slug, 'weight', p_weight));
     return v_tenant;
@@ -49,6 +49,7 @@ as $$
 declare
     v_before integer;
 begin
+    perform require_pause(p_reason, null, null);
     perform require_weight(p_weight);
     select c.weight into v_before from tenant_control c where c.tenant_id = p_tenant for update;
     if v_before is null then
@@ -66,6 +67,7 @@ language plpgsql volatile security definer set search_path from current
 as $$
 declare
     v_now timestamptz := clock();
+    v_before boolean := (select c.suspended_at is not null from tenant_control c where c.tenant_id = p_tenant);
 begin
     perform require_pause(p_reason, null, v_now);
     update tenant_control c
@@ -74,7 +76,7 @@ begin
     if not found then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
     end if;
-    perform write_audit(p_tenant, 'suspend', 'tenant', p_tenant::text, p_reason, '{"is_suspended": false}',
+    perform write_audit(p_tenant, 'suspend', 'tenant', p_tenant::text, p_reason, jsonb_build_object('is_suspended', v_before),
         '{"is_suspended": true}');
 end
 $$;
@@ -83,14 +85,17 @@ comment on function suspend_tenant(uuid, text) is 'Super-admin: nothing of this 
 create or replace function unsuspend_tenant(p_tenant uuid, p_reason text default null) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
+declare
+    v_before boolean := (select c.suspended_at is not null from tenant_control c where c.tenant_id = p_tenant);
 begin
+    perform require_pause(p_reason, null, null);
     update tenant_control c
     set suspended_at = null, suspended_by = null, suspended_reason = null
     where c.tenant_id = p_tenant;
     if not found then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
     end if;
-    perform write_audit(p_tenant, 'unsuspend', 'tenant', p_tenant::text, p_reason, '{"is_suspended": true}',
+    perform write_audit(p_tenant, 'unsuspend', 'tenant', p_tenant::text, p_reason, jsonb_build_object('is_suspended', v_before),
         '{"is_suspended": false}');
     perform ring_for(p_tenant);
 end
@@ -101,6 +106,9 @@ create or replace function map_login(p_login name, p_tenant uuid, p_scope text d
 language plpgsql volatile security definer set search_path from current
 as $$
 begin
+    if p_login is null then
+        perform refuse('required', 'p_login', null, 'Name a database login.');
+    end if;
     if p_scope is null or p_scope not in ('r', 'o', 'a') then
         perform refuse('malformed', 'p_scope', p_scope, 'Use r (read), o (operate) or a (administer).');
     end if;

@@ -35,7 +35,7 @@ begin
     values (p_worker, p_hostname, p_pid, p_version, p_slots, array(select queue_id_of(q) from unnest(p_queues) q),
         array(select def_id_of(d) from unnest(p_definitions) d), coalesce(p_labels, '{}'), v_now, v_now)
     on conflict (worker_id) do update
-    set slots = excluded.slots, queue_ids = excluded.queue_ids, def_ids = excluded.def_ids, labels = excluded.labels, seen_at = excluded.seen_at;
+    set hostname = excluded.hostname, pid = excluded.pid, version = excluded.version, slots = excluded.slots, queue_ids = excluded.queue_ids, def_ids = excluded.def_ids, labels = excluded.labels, seen_at = excluded.seen_at;
     return query
     select d.def_id, d.key, q.name
     from unnest(p_definitions) u

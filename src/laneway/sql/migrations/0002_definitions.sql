@@ -28,6 +28,7 @@ create table queue (
     paused_until timestamptz,
     paused_by text,
     paused_reason text,
+    turned_in xid8,
     created_at timestamptz not null
 );
 comment on table queue is 'A named line of work.';
@@ -39,6 +40,7 @@ comment on column queue.paused_at is 'Since when an operator holds back its clai
 comment on column queue.paused_until is 'When the pause ends by itself. Null: when somebody resumes it.';
 comment on column queue.paused_by is 'Who paused it.';
 comment on column queue.paused_reason is 'Why it is paused.';
+comment on column queue.turned_in is 'The transaction that last turned it from fair to strict or back, until all its ready jobs have followed.';
 comment on column queue.created_at is 'When it was created.';
 
 create table definition (
