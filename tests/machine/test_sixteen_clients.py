@@ -11,7 +11,7 @@ from language import Heart
 
 CLIENTS = 16
 TENANTS = 4
-SECONDS = float(os.environ.get("LANEWAY_CLIENT_SECONDS", "10"))
+SECONDS = float(os.environ.get("LANEWAY_CLIENT_SECONDS", "60"))
 # per second, of all clients together; less is no crowd
 LEAST_VERBS, LEAST_ACCEPTED = 40, 2
 DRAINED_IN = 60

@@ -221,7 +221,9 @@ def promote(world: World, args: Args, now: datetime) -> int:
         if successor.job not in held and (key is None or key.is_ended):
             world.keys[name] = successor
             del world.successors[name]
-            world.put(world.jobs[successor.job], phase="later")
+            # in line from now on: while its twin ran it was not
+            waited = world.jobs[successor.job]
+            world.put(waited, phase="later", due_at=max(waited.due_at, now))
     return len(due)
 
 

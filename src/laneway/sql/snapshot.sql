@@ -471,7 +471,7 @@ function hand_over_key
     (p_tenant uuid, p_def integer, p_key text, p_now timestamp with time zone)
     returns boolean
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body f02685e38289a20fafc8e2258870037580f2f6d3f6912ff9cf523c4cce1e5597
+    body e9ce62948c04ba40f16dfb9199b8fdb421522ee0d87cc2a0282238c4695dcd8a
     -- Makes the successor of a dedupe key its active job, where nobody is in the way.
 
 function has_rows_between

@@ -363,6 +363,7 @@ begin
     end if;
     delete from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
     delete from waiting w where w.tenant_id = p_tenant and w.job_id = v_successor;
+    -- in line from now on: what came while its twin ran goes first
     insert into later (due_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases, is_keyed, expires_at,
         timeout_seconds)
     values (greatest(v_waiting.run_at, p_now), p_tenant, v_successor, v_waiting.queue_id, p_def, 0, v_waiting.max_attempts, v_waiting.priority, 0, true,
