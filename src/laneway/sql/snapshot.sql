@@ -11,6 +11,13 @@ function add_context_key
     body 4f65b2a99b0a82b01e2e1828f5805ac1b9988c7a79470b4d507532ae88f265f3
     -- Adds a signing key and answers it once as kid:base64.
 
+function are_small
+    (p_payloads jsonb[])
+    returns boolean
+    owner owner language sql stable parallel unsafe cost 100
+    body 4c40031c553bb2a322791a72990491a551467f7131dc61b582479b56108a4d78
+    -- Whether none of these payloads can be too large or too deep; else each is to be judged.
+
 function arm
     (p_queue text)
     returns TABLE(armed boolean, channel text, message text)
@@ -313,7 +320,7 @@ function enqueue_many
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body a5dd22200940d58c9c0a737f7d8d09149c29cf667a7602a5c852f97296423d9f
+    body 81d89dd4144345843f63f32d4dce8965474ccbd43eb221fd1a407abed499abc6
     granted to app: execute
     granted to tenant: execute
     -- Enqueues up to 10,000 jobs in the caller's transaction: parallel arrays in, an answer per item out, in their order; a bad item does not fail the rest. One definition in the array counts for all items.
@@ -583,7 +590,7 @@ function judge_document
     (p_document jsonb, p_bytes integer)
     returns smallint
     owner owner language sql stable parallel safe cost 100
-    body d443567fea8d4a55e159a134a2c3ed382fc40b9b5a35c0d227bfaef5ae8d698f
+    body 6d07d9637cced0407530bdde23c50bca898e5187bb9e002444922f69b00628ab
     -- Whether a document is too large (3: its text takes more bytes than this) or too deep (4: more than 32 levels); null: it fits.
 
 function judge_item
@@ -597,8 +604,8 @@ function judge_large_document
     (p_document jsonb, p_bytes integer)
     returns smallint
     owner owner language plpgsql stable parallel safe cost 100
-    body 0f392daa919ce1796099ce4c99506fc32d532c6f4d18fd35fe8751d400e1d064
-    -- judge_document for documents that are not small.
+    body 07a2fc7e9594444d22801493fa1a821c2245f9cfcfc8bc0b96ced061682b66f1
+    -- judge_document for documents that could hold many long numbers.
 
 function judge_options
     (p_delay double precision, p_run_at timestamp with time zone, p_expires double precision, p_max_attempts integer, p_timeout integer, p_dedupe_key text, p_dedupe text, p_window double precision, p_idempotency_key text, p_labels jsonb, p_correlation_id text, p_trace_id text, p_source_ref text, p_now timestamp with time zone)

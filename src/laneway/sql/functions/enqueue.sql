@@ -70,6 +70,15 @@ as $$
 $$;
 comment on function judge_item(jsonb, integer) is 'What is wrong with a payload or priority, as a number of explain_refusal.';
 
+-- Small payloads are looked at together: each by itself would cost 0.4 us, a twentieth of its enqueue.
+create or replace function are_small(p_payloads jsonb[]) returns boolean
+language sql stable
+as $$
+    select pg_column_size(p_payloads) <= 65536 and octet_length(p_payloads::text) <= 262144
+        and (select max(pg_column_size(p)) < 256 from unnest(p_payloads) p)
+$$;
+comment on function are_small(jsonb[]) is 'Whether none of these payloads can be too large or too deep; else each is to be judged.';
+
 create or replace function enqueue(
     p_tenant uuid,
     p_definition text,
@@ -186,6 +195,7 @@ declare
     v_priority smallint;
     v_strict boolean;
     v_ageing integer;
+    v_rank timestamptz;
     v_prefix text;
 begin
     -- jobs of one definition that are due at once, have no keys and no fault: one statement, since each row that goes
@@ -195,13 +205,15 @@ begin
         p_trace_ids, p_source_refs) = 0 then
         perform require_bulk(p_payloads);
         perform require_parallel('p_payloads', cardinality(p_payloads), array[array_dims(p_payloads), array_dims(p_priorities)]);
-        select d.def_id, d.queue_id, d.max_attempts, d.priority, q.is_strict, q.ageing_seconds
-        into v_def_id, v_queue_id, v_max_attempts, v_priority, v_strict, v_ageing
+        select d.def_id, d.queue_id, d.max_attempts, d.priority, q.is_strict, q.ageing_seconds,
+            v_now + make_interval(secs => d.priority::double precision * q.ageing_seconds)
+        into v_def_id, v_queue_id, v_max_attempts, v_priority, v_strict, v_ageing, v_rank
         from unnest(p_definitions) as u (key)
         join definition d on d.key = u.key and d.is_enabled
         join queue q on q.queue_id = d.queue_id
-        where not is_tenant_suspended(p_tenant) and not exists (
-            select from unnest(p_payloads, p_priorities) as i (payload, priority) where judge_item(i.payload, i.priority) is not null);
+        where not is_tenant_suspended(p_tenant)
+            and not exists (select from unnest(p_priorities) p where p not between 0 and 1000)
+            and (are_small(p_payloads) or not exists (select from unnest(p_payloads) p where judge_document(p, 262144) is not null));
     end if;
     if v_def_id is null then
         return query
@@ -224,8 +236,9 @@ begin
     ready as (
         insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
             state, is_strict, is_cancel_requested, is_keyed)
-        select v_now + make_interval(secs => p.priority::double precision * v_ageing), v_now, p_tenant, p.id,
-            v_queue_id, v_def_id, 0, v_max_attempts, p.priority, 0, 0, v_strict, false, false
+        select case when p.priority = v_priority then v_rank
+                else v_now + make_interval(secs => p.priority::double precision * v_ageing) end,
+            v_now, p_tenant, p.id, v_queue_id, v_def_id, 0, v_max_attempts, p.priority, 0, 0, v_strict, false, false
         from put p
     )
     select place_in_call(p.id), p.id, true, null::text, null::text, null::text, null::text

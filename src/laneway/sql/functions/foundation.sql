@@ -110,33 +110,33 @@ comment on function require_read_committed() is 'Refuses worker verbs under an o
 create or replace function judge_large_document(p_document jsonb, p_bytes integer) returns smallint
 language plpgsql stable parallel safe
 as $$
-declare
-    v_size integer := pg_column_size(p_document #> '{}');
 begin
     if p_document @? 'strict $.**{32} ? (@.type() == "array" || @.type() == "object")' then
         return 4;
     end if;
     -- binary takes at most six times the text: small numbers are the worst
-    if v_size > 7 * p_bytes or (v_size >= 16384 and exists (
+    if pg_column_size(p_document #> '{}') > 7 * p_bytes or exists (
         select from jsonb_path_query(p_document, 'strict $.** ? (@.type() == "number")') as n (value)
         where scale(n.value::numeric) > 1100 or abs(n.value::numeric) > 1e309
-    )) or octet_length(p_document::text) > p_bytes then
+    ) or octet_length(p_document::text) > p_bytes then
         return 3;
     end if;
     return null;
 end
 $$;
-comment on function judge_large_document(jsonb, integer) is 'judge_document for documents that are not small.';
+comment on function judge_large_document(jsonb, integer) is 'judge_document for documents that could hold many long numbers.';
 
 -- What a document may be, for payloads, results, errors and schemas: 3 too large, 4 too deep, null fits. Text is what counts.
--- A small document cannot be deep, a level costs 8 bytes at least. `#> '{}'` gives the document as it is in memory: of one
--- that comes compressed from a table, pg_column_size tells a fraction. What larger documents need stands in a function of
--- its own, or each call would make its expressions ready for nothing. Stable, as jsonb::text is: else it is not inlined.
+-- A document under 256 bytes cannot be deep, a level costs 8 at least. `#> '{}'` gives the document as it is in memory: of
+-- one that comes compressed from a table, pg_column_size tells a fraction. Stable, as jsonb::text is: else it is not
+-- inlined, and a call costs more than the look.
 create or replace function judge_document(p_document jsonb, p_bytes integer) returns smallint
 language sql stable parallel safe
 as $$
     select case
-        when pg_column_size(p_document #> '{}') >= 256 then judge_large_document(p_document, p_bytes)
+        when pg_column_size(p_document #> '{}') >= 16384 then judge_large_document(p_document, p_bytes)
+        when pg_column_size(p_document #> '{}') >= 256
+            and p_document @? 'strict $.**{32} ? (@.type() == "array" || @.type() == "object")' then 4::smallint
         when octet_length(p_document::text) > p_bytes then 3::smallint
     end
 $$;
