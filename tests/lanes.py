@@ -4,7 +4,7 @@ Fixtures for the conftest of a folder: `from lanes import lane, refuses`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -63,6 +63,14 @@ class Lane:
 
     def claimed(self, n: int = 1, **options: Any) -> list[UUID]:
         return [claim.job_id for claim in self.worker.claim(n, **options)]
+
+    def abyss(self) -> int:
+        """How many levels the deepest document has that this server reads at all: builds differ in what a level takes."""
+        for depth in range(15_000, 3_000, -1_000):
+            with suppress(psycopg.errors.StatementTooComplex), self.heart.conn.transaction():
+                self.heart.rows("select (repeat('[', %s) || repeat(']', %s))::jsonb is null", [depth, depth])
+                return depth
+        raise AssertionError("the server reads no document of 4,000 levels; give it its default max_stack_depth")
 
     def served(self, jobs: Sequence[Claim]) -> dict[UUID, int]:
         """How many of these each tenant got."""

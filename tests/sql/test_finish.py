@@ -231,9 +231,10 @@ class TestSizes:
         lane.job()
         lane.job()
         one, two = lane.worker.claim(2)
+        depth = lane.abyss()
         (answers,) = lane.heart.one(
-            "select complete(%s, %s, %s, '{1,1}', array[(repeat('[', 15000) || repeat(']', 15000))::jsonb, '1'])",
-            [lane.worker.id, [one.tenant_id, two.tenant_id], [one.job_id, two.job_id]],
+            "select complete(%s, %s, %s, '{1,1}', array[(repeat('[', %s) || repeat(']', %s))::jsonb, '1'])",
+            [lane.worker.id, [one.tenant_id, two.tenant_id], [one.job_id, two.job_id], depth, depth],
         )
         assert answers == [Answer.REFUSED, Answer.ACCEPTED]
 
