@@ -11,11 +11,12 @@ from sessions import Row, Session, Statement
 __all__ = ["RUNNABLE", "Enqueuer", "TurnsWorker", "Worker"]
 
 ENQUEUE = "select job_id, created from laneway.enqueue($1, 'work', $2, p_token => $3)"
-ENQUEUE_MANY = "select job_id, created from laneway.enqueue_many($1, array['work'], $2, p_token => $3)"
+# a loader asks for what it must look at; the bare loop answers nothing at all
+ENQUEUE_MANY = "select value from laneway.enqueue_many($1, array['work'], $2, p_token => $3) where not created"
 REGISTER = "select def_id from laneway.register_worker($1, 'bench', 1, '1', 1000, array['q'], $2)"
 JOB = "tenant_id, def_id, rank, job_id, attempt, timeout_seconds, payload"
 CLAIM = f"""
-select {JOB}, next_after, next_left, next_def, lane_tenants, lane_defs, lane_weights, is_ring
+select {JOB}, next_after, next_left, next_def, lane_tenants, lane_defs, lane_weights, lane_floors, is_ring
 from laneway.claim($1, 'q', $2, $3, $4, p_quantum => $5, p_max_lanes => $6, p_look => $7, p_after_def => $8)
 """
 COMPLETE = "select laneway.complete($1, $2, $3, $4)"
@@ -43,11 +44,17 @@ class Enqueuer:
 
     async def enqueue(self, payload: str, *, tenant: int = 1) -> None:
         who = tenant_id(tenant)
-        _require_created(await self._one.fetch(who, payload, self._signer.token(who)), 1)
+        rows = await self._one.fetch(who, payload, self._signer.token(who))
+        if not rows[0][1]:
+            raise RuntimeError("enqueue: the job was refused; look at its refusal")
 
     async def enqueue_many(self, payloads: Sequence[str], *, tenant: int = 1) -> None:
         who = tenant_id(tenant)
-        _require_created(await self._many.fetch(who, payloads, self._signer.token(who)), len(payloads))
+        refused = await self._many.fetch(who, payloads, self._signer.token(who))
+        if refused:
+            raise RuntimeError(
+                f"enqueue_many: {len(refused)} of {len(payloads)} jobs were refused; look at its refusals"
+            )
 
 
 class Worker:
@@ -160,18 +167,17 @@ class TurnsWorker:
             tenants=trailer[10],
             definitions=trailer[11],
             weights=trailer[12],
-            is_ring=trailer[13],
+            floors=trailer[13],
+            is_ring=trailer[14],
         )
         self.turns.found(found, _taken(rows), wanted=jobs, now=now, seconds=now - began)
         return rows
 
     async def _claim_from_known(self, share: Share) -> list[Row]:
-        began = time.monotonic()
         *rows, trailer = await self._finish_and_claim.fetch(
             self._id, *_reports(self._held), share.tenants, share.definitions, share.quotas, share.floors
         )
-        now = time.monotonic()
-        self.turns.took(share, _taken(rows), now=now, seconds=now - began)
+        self.turns.took(share, _taken(rows))
         self._held = _still_busy(self._held, trailer[7])
         return rows
 
@@ -188,11 +194,6 @@ async def _register(session: Session, definitions: Sequence[str]) -> UUID:
     id_ = uuid4()
     await session.fetch(REGISTER, id_, definitions)
     return id_
-
-
-def _require_created(rows: Sequence[Row], count: int) -> None:
-    if [row[1] for row in rows] != [True] * count:
-        raise RuntimeError(f"enqueue: {count} jobs were given, not all of them were created; look at its refusals")
 
 
 def _still_busy(rows: Sequence[Row], answers: Sequence[int]) -> list[Row]:

@@ -28,6 +28,7 @@ SERVER_SETTINGS = (
     "full_page_writes",
     "wal_level",
     "autovacuum",
+    "autovacuum_naptime",
 )
 COLUMNS = ("figure", "what", "reference", "measured", "ratio (min..max)", "floor", "goal", "reached")
 HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"

@@ -1,7 +1,7 @@
 /* Floors and bells are hints: is a job whose enqueue was committed always claimed?
  *
  * An enqueue takes its rank when it is called and is visible from its commit, which may come much
- * later. In slow mode a worker skips what lies below the floor, the highest rank that it got; and
+ * later. A worker skips what lies below the floor, the highest rank that it got; and
  * when it finds nothing it sleeps until an armed bell rings. Both can miss a job. What the promise
  * rests on is the full claim (no floor) and the poll.
  *
@@ -120,7 +120,7 @@ inline claim() {
 
 #define OPEN(j, r) (phase[j] == open && rank[j] == r)
 
-/* The floor for the next claim: what this one got. Slow mode may be on or off at any time. */
+/* The floor for the next claim: what this one got. Floors may be in use or not at any time. */
 inline raise_floor() {
 #ifdef OLDEST_WRITER
     if

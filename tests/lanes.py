@@ -65,7 +65,7 @@ class Lane:
         return [claim.job_id for claim in self.worker.claim(n, **options)]
 
     def abyss(self) -> int:
-        """How many levels the deepest document has that this server reads at all: builds differ in what a level takes."""
+        """Levels of the deepest document that this server reads at all: builds differ in what a level takes."""
         for depth in range(15_000, 3_000, -1_000):
             with suppress(psycopg.errors.StatementTooComplex), self.heart.conn.transaction():
                 self.heart.rows("select (repeat('[', %s) || repeat(']', %s))::jsonb is null", [depth, depth])

@@ -2,34 +2,33 @@
 
 A full claim finds lanes by itself and says which; from then on the worker shares them out by weight without another
 look, until a full claim is due: when all lanes are known and an answer came home short, when the lanes known have had
-their turns and others wait behind them, and every half second, for lanes that are new. Tenants take turns in ring
+their turns and others wait behind them, and five times a second, for what is new. Tenants take turns in ring
 order, a turn is weight x quantum jobs, and what is left of one is carried on, into the next full claim as well: 10 to 1
 stays 10 to 1 whatever the size of the calls. The quantum grows with the calls and changes between two rounds only.
 
-Slow mode: while some old transaction is open, claimed jobs leave dead entries at the head of their lane and each claim
-walks over all of them. Once a claim shows it (over 10 ms, and twice the usual), lanes are asked for from a floor
-on, the highest rank that came home. Full claims go without floors and find what lies below; they are made so seldom
-then that they cost a tenth of the time, and a quick one ends slow mode.
+Floors: claimed jobs leave dead entries at the head of their lane until a vacuum comes by, and for as long as some old
+transaction is open; a claim from the head walks over all of them. So lanes are asked for from a floor on: the lowest
+rank that the full claim saw there, then the highest that came home. What arrives below a floor (a job of higher
+priority, one that was committed late or handed back) is found by the next full claim, which goes without floors. Where
+those are slow they are made less often, so that they take a tenth of the time.
 
 Nothing here reads a clock or draws at random: times come in as arguments.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 __all__ = ["Found", "Lane", "Share", "Taken", "Turns", "quantum_of"]
 
-FULL_CLAIM_EVERY = 0.5
-SLOW_SHARE = 10
-SLOW_SECONDS = 0.01
-# At five times, claims of 500 walked 300,000 dead entries unseen: 33 us of the server per job instead of 25.
-SLOW_TIMES = 2
-ASSUMED_SECONDS_PER_JOB = 0.00004
-USUAL_KEPT_SECONDS = 300.0
+FULL_CLAIM_EVERY = 0.2
+# A full claim walks the dead entries of every lane that it finds: ten times its own duration passes before the next,
+# two seconds at most: one call that was held up must not hide new tenants.
+FULL_CLAIM_REST = 10
+FULL_CLAIM_AT_LEAST_EVERY = 2.0
 JOBS_PER_QUANTUM = 32
 
 
@@ -65,6 +64,8 @@ class Found:
     tenants: Sequence[UUID]
     definitions: Sequence[int]
     weights: Sequence[int]
+    floors: Sequence[datetime]
+    """The lowest rank of each lane."""
     is_ring: bool
     """Whether these are all lanes of the queue that this worker may serve."""
 
@@ -78,8 +79,8 @@ class Share:
     definitions: Sequence[int]
     quotas: Sequence[int]
     """Of the tenant: its lanes stand side by side with the same quota, and the lowest ranks of them all are taken."""
-    floors: Sequence[datetime | None] | None
-    """None outside of slow mode."""
+    floors: Sequence[datetime]
+    """Of the lane: what stands before it is left to the next full claim."""
 
 
 @dataclass(slots=True)
@@ -89,29 +90,6 @@ class _Tenant:
     lanes: list[Lane]
     round: int = 0
     """The last round in which its turn began."""
-
-
-@dataclass(slots=True)
-class _Usual:
-    """The shortest call of each size in the last minutes: a mean would follow a slow growth and never see it."""
-
-    since: float | None = None
-    before: dict[int, float] = field(default_factory=dict[int, float])
-    recent: dict[int, float] = field(default_factory=dict[int, float])
-
-    def is_slow(self, jobs: int, seconds: float, *, unknown: float) -> bool:
-        """Compares with calls of that size, or with what is given where there were none."""
-        size = jobs.bit_length()
-        usual = min((kept[size] for kept in (self.before, self.recent) if size in kept), default=unknown)
-        return seconds > max(SLOW_SECONDS, SLOW_TIMES * usual)
-
-    def add(self, jobs: int, seconds: float, *, now: float) -> None:
-        if self.since is None:
-            self.since = now
-        elif now - self.since > USUAL_KEPT_SECONDS:
-            self.since, self.before, self.recent = now, self.recent, {}
-        size = jobs.bit_length()
-        self.recent[size] = min(seconds, self.recent.get(size, seconds))
 
 
 class Turns:
@@ -127,11 +105,8 @@ class Turns:
         self._round = 0
         self._quantum = 1
         self._is_short = True
-        self._is_slow = False
         self._full_claim_at = 0.0
-        self._ranks: dict[Lane, datetime] = {}
-        self._usual = _Usual()
-        self._usual_full = _Usual()
+        self._floors: dict[Lane, datetime] = {}
 
     @property
     def after(self) -> UUID | None:
@@ -147,10 +122,6 @@ class Turns:
     def after_definition(self) -> int | None:
         """The definition within that tenant where the last full claim stopped, if it found nothing to serve."""
         return self._after_definition
-
-    @property
-    def is_slow(self) -> bool:
-        return self._is_slow
 
     def is_full_claim_due(self, jobs: int, *, now: float) -> bool:
         """Whether the next call, for so many jobs, is a full claim; `now` is a monotonic time in seconds."""
@@ -170,34 +141,26 @@ class Turns:
             tenants=[lane.tenant for lane in lanes],
             definitions=[lane.definition for lane in lanes],
             quotas=[quotas[lane.tenant] for lane in lanes],
-            floors=[self._ranks.get(lane) for lane in lanes] if self._is_slow else None,
+            floors=[self._floors[lane] for lane in lanes],
         )
 
-    def took(self, share: Share, jobs: Sequence[Taken], *, now: float, seconds: float) -> None:
-        """Learns from the answer to a share, which took so many seconds."""
+    def took(self, share: Share, jobs: Sequence[Taken]) -> None:
+        """Learns from the answer to a share."""
         if len(jobs) < share.jobs:
             self._forget_dry(share, jobs)
-        elif share.floors is None and self._is_slow_share(share.jobs, seconds):
-            self._is_slow = True
-        else:
-            self._usual.add(share.jobs, seconds, now=now)
-        self._keep_ranks(jobs)
+        self._raise_floors(jobs)
 
     def found(self, found: Found, jobs: Sequence[Taken], *, wanted: int, now: float, seconds: float) -> None:
-        """Learns from a full claim of so many jobs: its lanes replace all that was known."""
-        is_full = len(jobs) == wanted
+        """Learns from a full claim of so many jobs, which took so long: its lanes replace all that was known."""
         self._is_short = False
-        self._is_slow = self._usual_full.is_slow(wanted, seconds, unknown=seconds)
-        if is_full:
-            self._usual_full.add(wanted, seconds, now=now)
-        self._full_claim_at = now + max(FULL_CLAIM_EVERY, SLOW_SHARE * seconds if self._is_slow else 0.0)
+        self._full_claim_at = now + min(max(FULL_CLAIM_EVERY, FULL_CLAIM_REST * seconds), FULL_CLAIM_AT_LEAST_EVERY)
         self._after, self._left, self._after_definition = found.after, found.left, found.after_definition
         self._is_ring = found.is_ring
         # an answer that is not full leaves nothing behind: whatever it found is dry, or held by others
-        self._known = self._in_round(_from_cursor(found)) if is_full else []
+        self._known = self._in_round(_from_cursor(found)) if len(jobs) == wanted else []
         self._lanes = {tenant.id: tenant.lanes for tenant in self._known}
-        self._ranks = {}
-        self._keep_ranks(jobs)
+        self._floors = _floors_of(found)
+        self._raise_floors(jobs)
 
     def _has_turns_for(self, jobs: int) -> bool:
         if self._is_ring or len(self._known) >= jobs:
@@ -241,23 +204,25 @@ class Turns:
             tenant.round = rounds.get(tenant.id, self._round)
         return tenants
 
-    def _is_slow_share(self, jobs: int, seconds: float) -> bool:
-        # a worker that starts when lanes are slow already has nothing to compare with; an assumption that is wrong,
-        # because the server is far away, is mended by what the calls with floors take
-        return self._usual.is_slow(jobs, seconds, unknown=jobs * ASSUMED_SECONDS_PER_JOB)
-
     def _forget_dry(self, share: Share, jobs: Sequence[Taken]) -> None:
         # of a ring that is known in part each lane gets one turn anyway: the next in line go on
-        self._is_short = self._is_ring or share.floors is not None
+        self._is_short = self._is_ring or not jobs
         counts = Counter(job.tenant for job in jobs)
         quotas = zip(share.tenants, share.quotas, strict=True)
         dry = {tenant for tenant, quota in quotas if counts[tenant] < quota}
         self._known = [tenant for tenant in self._known if tenant.id not in dry]
 
-    def _keep_ranks(self, jobs: Sequence[Taken]) -> None:
-        for job in jobs if self._is_slow else ():
+    def _raise_floors(self, jobs: Sequence[Taken]) -> None:
+        for job in jobs:
             lane = Lane(job.tenant, job.definition)
-            self._ranks[lane] = max(job.rank, self._ranks.get(lane, job.rank))
+            if job.rank > self._floors.get(lane, job.rank):
+                self._floors[lane] = job.rank
+
+
+def _floors_of(found: Found) -> dict[Lane, datetime]:
+    """A lane that was seen twice was seen at its head first."""
+    lanes = map(Lane, found.tenants, found.definitions)
+    return dict(zip(reversed(list(lanes)), reversed(found.floors), strict=True))
 
 
 def _from_cursor(found: Found) -> list[_Tenant]:

@@ -63,6 +63,7 @@ class Trailer:
     lane_tenants: list[UUID]
     lane_defs: list[int]
     lane_weights: list[int]
+    lane_floors: list[datetime]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ JOB = (
     "tenant_id", "job_id", "def_id", "attempt", "max_attempts", "priority", "rank", "timeout_seconds", "run_at",
     "correlation_id", "trace_id", "payload",
 )  # fmt: skip
-TRAILER = ("next_after", "next_left", "has_more", "lane_tenants", "lane_defs", "lane_weights")
+TRAILER = ("next_after", "next_left", "has_more", "lane_tenants", "lane_defs", "lane_weights", "lane_floors")
 
 
 class Instance(Protocol):

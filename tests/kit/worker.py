@@ -18,7 +18,7 @@ class Worker:
         self.verbs = verbs
         self.id = worker_id
         self.queue = queue
-        self.trailer = Trailer(None, 0, False, [], [], [])  # noqa: FBT003 -- a row as SQL answers it
+        self.trailer = Trailer(None, 0, False, [], [], [], [])  # noqa: FBT003 -- a row as SQL answers it
 
     def on(self, place: Database | psycopg.Connection | OwnerVerbs) -> "Worker":
         """The same instance over another connection."""

@@ -38,6 +38,37 @@ def test_a_claimed_job_costs_as_many_pages_behind_a_thousand_as_behind_two_hundr
     assert max(never_analyzed, analyzed) / few < 1.5, (few, never_analyzed, analyzed)
 
 
+FROM_A_FLOOR = """
+explain (analyze, buffers, timing off, format json)
+select * from finish_and_claim(%s, 'default', '{}', '{}', '{}', null, %s, %s, %s, %s::timestamptz[])
+"""
+
+
+def test_from_a_floor_a_claim_does_not_walk_what_was_claimed_before_it(heart: Heart):
+    heart.define()
+    tenant = heart.tenant()
+    worker = heart.worker()
+    heart.conn.execute(BACKLOG, {"tenant": tenant, "begin": 1, "end": 20_000})
+
+    def pages() -> float:
+        lane, floor = worker.trailer.lane_tenants, worker.trailer.lane_floors
+        found: list[int] = []
+        for _ in range(7):
+            given = [worker.id, lane, worker.trailer.lane_defs, [CLAIMED], floor]
+            ((told,),) = heart.rows(FROM_A_FLOOR, given)
+            assert told[0]["Plan"]["Actual Rows"] == CLAIMED + 1
+            found.append(told[0]["Plan"]["Shared Hit Blocks"] + told[0]["Plan"]["Shared Read Blocks"])
+        return median(found[2:]) / CLAIMED
+
+    worker.claim(CLAIMED)
+    fresh = pages()
+    for _ in range(15):
+        worker.complete(worker.claim(1000))
+    worker.claim(CLAIMED)
+    behind_dead_entries = pages()
+    assert behind_dead_entries / fresh < 1.5, (fresh, behind_dead_entries)
+
+
 def without_pins(heart: Heart) -> None:
     for pin in SqlFiles.packaged().pins:
         for name, _ in pin.settings:

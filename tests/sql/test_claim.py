@@ -1,6 +1,6 @@
 """claim.sql: what is due, allowed and not held comes out once, in its order, with its fence."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
@@ -279,6 +279,20 @@ class TestTheTrailer:
         found = lane.worker.trailer
         assert dict(zip(found.lane_tenants, found.lane_weights, strict=True)) == {lane.tenant: 1, zeta: 7}
         assert set(found.lane_defs) == {lane.heart.def_id()}
+
+    def test_it_names_the_floor_of_each_lane_the_lowest_rank_that_it_saw_there(self, lane):
+        lane.heart.define("slow")
+        heads = {
+            lane.heart.def_id("echo"): lane.job(priority=7),
+            lane.heart.def_id("slow"): lane.job("slow", priority=3),
+        }
+        lane.job(priority=9)
+        worker = lane.heart.worker()
+        worker.claim(50)
+        found = worker.trailer
+        assert set(found.lane_defs) == set(heads)
+        ranks = [lane.row("live", heads[definition])["rank"] for definition in found.lane_defs]
+        assert found.lane_floors == [datetime.fromisoformat(rank) for rank in ranks]
 
     def test_an_unknown_cursor_is_as_good_as_any(self, lane):
         job = lane.job()

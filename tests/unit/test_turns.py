@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laneway.turns import FULL_CLAIM_EVERY, Found, Lane, Share, Taken, Turns, quantum_of
+from laneway.turns import FULL_CLAIM_AT_LEAST_EVERY, FULL_CLAIM_EVERY, Found, Lane, Share, Taken, Turns, quantum_of
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 START = 1000.0
@@ -23,7 +23,7 @@ def rank(seconds: float) -> datetime:
     return EPOCH + timedelta(seconds=seconds)
 
 
-def ring_of(weights, *, after=None, left=0, is_ring=True, definitions=(1,)):
+def ring_of(weights, *, after=None, left=0, is_ring=True, definitions=(1,), floor=0.0):
     """What a full claim answers about tenants 1, 2, 3 .. of these weights, each with a lane per definition."""
     lanes = [(tenant(number), d, weight) for number, weight in enumerate(weights, 1) for d in definitions]
     return Found(
@@ -33,6 +33,7 @@ def ring_of(weights, *, after=None, left=0, is_ring=True, definitions=(1,)):
         tenants=[lane[0] for lane in lanes],
         definitions=[lane[1] for lane in lanes],
         weights=[lane[2] for lane in lanes],
+        floors=[rank(floor) for _ in lanes],
         is_ring=is_ring,
     )
 
@@ -162,7 +163,7 @@ def test_lanes_that_are_not_the_whole_ring_get_one_turn_then_a_full_claim_goes_o
 def test_a_short_answer_of_lanes_that_are_not_the_whole_ring_lets_the_next_of_them_go_on():
     turns = turns_of([2, 2, 2], after=tenant(1), is_ring=False)
     share = turns.share(2)
-    turns.took(share, answer(share, dry={2}), now=START, seconds=0.001)
+    turns.took(share, answer(share, dry={2}))
     assert not turns.is_full_claim_due(2, now=START)
     assert jobs_of(turns.share(2)) == {3: 2}
 
@@ -177,13 +178,16 @@ def test_a_claim_that_went_round_and_saw_its_lanes_twice_counts_them_once():
         tenants=[*once.tenants, *once.tenants],
         definitions=[*once.definitions, *once.definitions],
         weights=[*once.weights, *once.weights],
+        floors=[rank(1)] * 3 + [rank(5)] * 3,
         is_ring=True,
     )
     turns.found(twice, some(1), wanted=1, now=START, seconds=0.001)
-    assert list(jobs_of(turns.share(6)).items()) == [(3, 2), (1, 2), (2, 2)]
+    share = turns.share(6)
+    assert list(jobs_of(share).items()) == [(3, 2), (1, 2), (2, 2)]
+    assert share.floors == [rank(1)] * 3
 
 
-def test_a_full_claim_is_due_at_the_start_and_every_half_second():
+def test_a_full_claim_is_due_at_the_start_and_five_times_a_second():
     turns = Turns()
     assert turns.is_full_claim_due(1, now=0.0)
     turns.found(ring_of([1]), some(1), wanted=1, now=START, seconds=0.001)
@@ -194,7 +198,7 @@ def test_a_full_claim_is_due_at_the_start_and_every_half_second():
 def test_a_full_claim_is_due_when_an_answer_comes_home_short_and_the_dry_tenant_is_left_out_until_then():
     turns = turns_of([1, 1, 1])
     share = turns.share(3)
-    turns.took(share, answer(share, dry={2}), now=START, seconds=0.001)
+    turns.took(share, answer(share, dry={2}))
     assert turns.is_full_claim_due(1, now=START)
     assert jobs_of(turns.share(4)) == {1: 2, 3: 2}
     turns.found(ring_of([1, 1, 1]), some(1), wanted=1, now=START, seconds=0.001)
@@ -203,9 +207,9 @@ def test_a_full_claim_is_due_when_an_answer_comes_home_short_and_the_dry_tenant_
 
 def test_a_tenant_whose_lanes_together_fill_its_quota_is_not_dry():
     turns = turns_of([2], definitions=(7, 8))
-    turns.took(turns.share(2), [Taken(tenant(1), 8, rank(0))] * 2, now=START, seconds=0.001)
+    turns.took(turns.share(2), [Taken(tenant(1), 8, rank(0))] * 2)
     assert not turns.is_full_claim_due(1, now=START)
-    turns.took(turns.share(2), [Taken(tenant(1), 8, rank(0))], now=START, seconds=0.001)
+    turns.took(turns.share(2), [Taken(tenant(1), 8, rank(0))])
     assert turns.is_full_claim_due(1, now=START)
     assert turns.share(2).jobs == 0
 
@@ -220,7 +224,7 @@ def test_a_full_claim_that_was_not_filled_leaves_nothing_to_ask_for():
 def test_a_cursor_whose_tenant_is_dry_still_tells_where_the_ring_goes_on():
     turns = turns_of([5, 5])
     share = turns.share(7)
-    turns.took(share, answer(share, dry={2}), now=START, seconds=0.001)
+    turns.took(share, answer(share, dry={2}))
     assert (turns.after, turns.left) == (tenant(2), 3)
 
 
@@ -235,108 +239,49 @@ def test_a_full_claim_that_stopped_among_lanes_out_of_reach_is_followed_by_one_t
     assert turns.after_definition is None
 
 
-def test_no_floors_are_asked_for_while_claims_are_quick():
-    turns = turns_of([1])
-    share = turns.share(1)
-    assert share.floors is None
+def test_the_floor_of_a_lane_is_the_lowest_rank_that_the_full_claim_saw_there():
+    assert turns_of([1, 1], definitions=(7, 8), floor=20).share(2).floors == [rank(20)] * 4
 
 
-def slow_turns(*, seconds=0.06):
+def test_a_floor_rises_to_the_highest_rank_that_came_home_and_never_falls():
     turns = turns_of([1, 1])
-    turns.found(ring_of([1, 1]), some(8), wanted=8, now=START, seconds=0.015)
-    for took in (0.01, 0.02, seconds):
-        share = turns.share(8)
-        turns.took(share, answer(share), now=START, seconds=took)
-    return turns
+    turns.took(turns.share(2), [Taken(tenant(1), 1, rank(9)), Taken(tenant(1), 1, rank(4))])
+    assert turns.share(2).floors == [rank(9), rank(0)]
+    turns.took(turns.share(2), [Taken(tenant(1), 1, rank(8)), Taken(tenant(2), 1, rank(3))])
+    assert turns.share(2).floors == [rank(9), rank(3)]
 
 
-def test_a_claim_of_more_than_twice_the_usual_begins_slow_mode_with_the_highest_rank_as_floor():
-    share = slow_turns().share(2)
-    assert share.floors == [rank(3), rank(3)]
-
-
-def test_a_slow_growth_is_seen_although_each_claim_is_like_the_one_before():
-    turns = turns_of([1])
-    took = 0.008
-    while not turns.is_slow:
-        took *= 1.01
-        share = turns.share(500)
-        turns.took(share, answer(share), now=START, seconds=took)
-        assert took < 0.0165
-    assert took > 0.016
-
-
-@pytest.mark.parametrize("seconds", [0.0099, 0.0199])
-def test_a_claim_under_ten_milliseconds_or_under_twice_the_usual_is_not_slow(seconds):
-    assert not slow_turns(seconds=seconds).is_slow
-
-
-def test_calls_are_compared_with_calls_of_their_own_size():
-    turns = turns_of([1])
-    for size, took in ((1, 0.0004), (500, 0.015), (1, 0.0004), (500, 0.016)):
-        share = turns.share(size)
-        turns.took(share, answer(share), now=START, seconds=took)
-    assert not turns.is_slow
-
-
-def test_a_worker_that_starts_when_lanes_are_slow_already_finds_out():
-    turns = turns_of([1])
-    share = turns.share(100)
-    turns.took(share, answer(share), now=START, seconds=0.05)
-    assert turns.is_slow
-
-
-def test_a_server_that_is_far_away_is_slow_once_and_then_as_usual():
-    turns = turns_of([1])
-    for _ in range(2):
-        share = turns.share(100)
-        turns.took(share, answer(share), now=START, seconds=0.05)
-    turns.found(ring_of([1]), some(100), wanted=100, now=START, seconds=0.015)
-    share = turns.share(100)
-    turns.took(share, answer(share), now=START, seconds=0.05)
-    assert not turns.is_slow
-
-
-def test_the_first_full_claim_of_its_size_is_not_slow_however_long_it_takes():
+def test_what_the_full_claim_took_itself_is_behind_the_floor():
     turns = Turns()
-    turns.found(ring_of([1]), some(8), wanted=8, now=START, seconds=3.0)
-    assert not turns.is_slow
+    turns.found(ring_of([1, 1]), some(8), wanted=8, now=START, seconds=0.001)
+    assert turns.share(2).floors == [rank(7), rank(0)]
 
 
-def test_a_floor_moves_with_what_comes_home_and_a_lane_never_served_has_none():
-    turns = slow_turns()
-    share = turns.share(1)
-    turns.took(share, answer(share, first=50), now=START, seconds=0.001)
-    assert turns.share(2).floors == [rank(3), rank(50)]
-    turns.found(ring_of([1, 1]), some(8), wanted=8, now=START, seconds=1.0)
-    assert turns.share(2).floors == [rank(7), None]
+def test_a_full_claim_sets_floors_anew_so_that_what_lies_below_them_is_found():
+    turns = turns_of([1])
+    turns.took(turns.share(1), some(1, first=90))
+    turns.found(ring_of([1], floor=-100), some(8, first=-100), wanted=8, now=START, seconds=0.001)
+    assert turns.share(1).floors == [rank(-93)]
 
 
-def test_an_empty_answer_with_floors_asks_for_a_full_claim():
-    turns = slow_turns()
-    turns.took(turns.share(2), [], now=START, seconds=0.001)
+@pytest.mark.parametrize("is_ring", [True, False])
+def test_an_empty_answer_asks_for_a_full_claim(is_ring):
+    turns = turns_of([1, 1, 1], is_ring=is_ring)
+    turns.took(turns.share(2), [])
     assert turns.is_full_claim_due(1, now=START)
 
 
-def test_in_slow_mode_full_claims_cost_a_tenth_of_the_time():
-    turns = slow_turns()
-    turns.found(ring_of([1, 1]), some(8), wanted=8, now=START, seconds=0.2)
-    assert turns.is_slow
-    assert not turns.is_full_claim_due(1, now=START + 1.9)
-    assert turns.is_full_claim_due(1, now=START + 2.0)
+def test_slow_full_claims_take_a_tenth_of_the_time():
+    turns = Turns()
+    turns.found(ring_of([1, 1]), some(8), wanted=8, now=START, seconds=0.05)
+    assert not turns.is_full_claim_due(1, now=START + 0.49)
+    assert turns.is_full_claim_due(1, now=START + 0.51)
 
 
-def test_a_quick_full_claim_ends_slow_mode():
-    turns = slow_turns()
-    turns.found(ring_of([1, 1]), some(8), wanted=8, now=START, seconds=0.002)
-    assert turns.share(1).floors is None
-    assert turns.is_full_claim_due(1, now=START + FULL_CLAIM_EVERY)
-
-
-def test_a_full_claim_forgets_floors_so_that_what_lies_below_them_is_found():
-    turns = slow_turns()
-    turns.found(ring_of([1]), some(8, first=-100), wanted=8, now=START, seconds=1.0)
-    assert turns.share(1).floors == [rank(-93)]
+def test_a_full_claim_that_was_held_up_hides_new_tenants_for_two_seconds_at_most():
+    turns = Turns()
+    turns.found(ring_of([1, 1]), some(8), wanted=8, now=START, seconds=60.0)
+    assert turns.is_full_claim_due(1, now=START + FULL_CLAIM_AT_LEAST_EVERY)
 
 
 @pytest.mark.parametrize("jobs", [0, -1])

@@ -15,7 +15,7 @@ function are_small
     (p_payloads jsonb[])
     returns boolean
     owner owner language sql stable parallel unsafe cost 100
-    body 4c40031c553bb2a322791a72990491a551467f7131dc61b582479b56108a4d78
+    body 51ca8e5620ffa62997c96d022c3abd052fe5aab2445eb3b673c2e8e4f20a39c4
     -- Whether none of these payloads can be too large or too deep; else each is to be judged.
 
 function arm
@@ -23,7 +23,7 @@ function arm
     returns TABLE(armed boolean, channel text, message text)
     owner owner language plpgsql volatile parallel unsafe security definer cost 100 rows 1000
     set search_path=<schema>, pg_temp
-    body ed1b2c02e6826ee1c577b218cd26c94576a64531ac908d14f2ddb2de3e9e55d6
+    body 41a4048e2b87c9edf362ff47d999b96783353aa87cef3a016d2d8b046608d944
     granted to worker: execute
     -- Before a nap: asks to be rung for this queue, on a connection of its own that listens to the channel for this message. Look once more after it.
 
@@ -54,6 +54,13 @@ function beat
     body a892ab6377939fb9c636d49293fa934dc7ac12ae06b31ef2865e47af09884b65
     granted to worker: execute
     -- A worker without leases says that it lives; answers whether it is to drain.
+
+function bell_of_install
+    ()
+    returns integer
+    owner owner language sql stable parallel unsafe cost 100
+    body bb293bc9f4f4fd32d464ab93eb33469f6f8b9c33b87ff4f05d37146c67d1dc43
+    -- The first half of the advisory keys of this install, and the name of its channel.
 
 function cancel
     (p_tenant uuid, p_jobs uuid[], p_reason text DEFAULT NULL::text, p_token text DEFAULT NULL::text)
@@ -95,7 +102,7 @@ function check_definitions
 
 function claim
     (p_worker uuid, p_queue text, p_jobs integer, p_after uuid DEFAULT NULL::uuid, p_left integer DEFAULT 0, p_quantum integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_max_lanes integer DEFAULT 100, p_look integer DEFAULT 0, p_after_def integer DEFAULT NULL::integer)
-    returns TABLE(tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamp with time zone, timeout_seconds integer, run_at timestamp with time zone, correlation_id text, trace_id text, payload jsonb, next_after uuid, next_left integer, next_def integer, has_more boolean, is_ring boolean, lane_tenants uuid[], lane_defs integer[], lane_weights integer[])
+    returns TABLE(tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamp with time zone, timeout_seconds integer, run_at timestamp with time zone, correlation_id text, trace_id text, payload jsonb, next_after uuid, next_left integer, next_def integer, has_more boolean, is_ring boolean, lane_tenants uuid[], lane_defs integer[], lane_weights integer[], lane_floors timestamp with time zone[])
     owner owner language plpgsql volatile parallel unsafe security definer cost 100 rows 1000
     set enable_hashjoin=off
     set enable_mergejoin=off
@@ -103,7 +110,7 @@ function claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 19e9989a84d2eede8bb5b8fcf5cc76fd2af77e74603cb7ab2d6ed060b50bc4ad
+    body 01b1ac2531e74a13210ee301a2a69918a4d39af26c143a6405a8de15435bdc35
     granted to worker: execute
     -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim, whether more may be there, and the lanes found, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
 
@@ -252,7 +259,7 @@ function disarm
     returns boolean
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 6143af32cef30ada97e9348cc19e45a1fb159df1d7d32207b52e081f38894291
+    body 0cf20c9c7f0894e4850904e96204b85eb9c16e83bf8d7416feec191c594d5241
     granted to worker: execute
     -- First thing after a nap: this connection is not to be rung any more.
 
@@ -305,7 +312,7 @@ function enqueue
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 7cfe9e3bcc743c14abb6abfc600498166c5d74b1c268f4820caef0106bd96660
+    body b25fb7d1eb1666bf9e0986987446ee52588c3f38b72106c53415cf0d37dcb7f4
     granted to app: execute
     granted to tenant: execute
     -- Enqueues one job in the caller's transaction. SQL checks shape, size and depth of the payload; its JSON Schema is checked by clients before and by workers always.
@@ -544,6 +551,13 @@ function is_active
     body 22a042f95c62f54e79e3e56b8eee40d1d4c03907b1b668caf345ac5ab183c12a
     -- Whether a job is queued or running.
 
+function is_armed
+    (p_queue_id integer)
+    returns boolean
+    owner owner language sql volatile parallel unsafe cost 100
+    body 09cf75553846e39535c02556fcdfbc5dc38d9250f9394441cd8327ceffc54878
+    -- Whether a worker sleeps on this queue, or somebody is at its bell.
+
 function is_held_back
     (p_paused_at timestamp with time zone, p_paused_until timestamp with time zone, p_now timestamp with time zone)
     returns boolean
@@ -779,10 +793,10 @@ function new_id
     -- A new uuid of version 7: ordered by time, and unique.
 
 function next_lanes
-    (p_queue_id integer, p_defs integer[], p_now timestamp with time zone, p_after uuid, p_from_def integer, p_until uuid, p_until_def integer, p_jobs integer, p_left integer, p_quantum integer, p_max_lanes integer, OUT tenants uuid[], OUT defs integer[], OUT weights integer[], OUT last_tenant uuid, OUT last_def integer, OUT turns integer, OUT is_end boolean)
+    (p_queue_id integer, p_defs integer[], p_now timestamp with time zone, p_after uuid, p_from_def integer, p_until uuid, p_until_def integer, p_jobs integer, p_left integer, p_quantum integer, p_max_lanes integer, OUT tenants uuid[], OUT defs integer[], OUT weights integer[], OUT floors timestamp with time zone[], OUT last_tenant uuid, OUT last_def integer, OUT turns integer, OUT is_end boolean)
     returns record
     owner owner language plpgsql stable parallel unsafe cost 100
-    body 2a9abcac390e31f1c36109b0ff7fc08a86c56a4f83ab2a16877f2b990fa79886
+    body b3df0b0634976e8f81f57df367528d0151a64fc0e545c8782b93b2f51a842357
     -- The next lanes of a queue with due work that this worker may serve, in ring order, with the weights of their tenants.
 
 function note_worker
@@ -1162,7 +1176,7 @@ function ring
     (p_queue_ids integer[])
     returns void
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 91573c9d49cdfaa7be2c48c98332165357baf3326e1cfa8f3c666353965e4687
+    body 3165ddaec7d50289ec56739c0aaa6f2f328eb57714bcb59d0909d7a5680a9140
     -- Notifies the workers that sleep on these queues, if any do.
 
 function ring_for
@@ -1174,10 +1188,10 @@ function ring_for
 
 function ring_one
     (p_queue_id integer)
-    returns boolean
+    returns void
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body a71c73cbac9a6fccc18f18985aaf07d8a21303f8ff33d8d534c47cbdac5acb41
-    -- Notifies the workers that sleep on this queue; answers whether any did.
+    body fd14cf8e0eef68f4af0a36e1c6197e07c25b32b3a2b5b0ae63aae48ff7bcf37e
+    -- Notifies the workers that sleep on this queue.
 
 function run_again
     (p_tenant uuid, p_job uuid, p_payload jsonb DEFAULT NULL::jsonb, p_reason text DEFAULT NULL::text, p_token text DEFAULT NULL::text)

@@ -186,7 +186,7 @@ create or replace function claim(
     tenant_id uuid, job_id uuid, def_id integer, attempt integer, max_attempts integer, priority smallint, rank timestamptz,
     timeout_seconds integer, run_at timestamptz, correlation_id text, trace_id text, payload jsonb,
     next_after uuid, next_left integer, next_def integer, has_more boolean, is_ring boolean, lane_tenants uuid[], lane_defs integer[],
-    lane_weights integer[]
+    lane_weights integer[], lane_floors timestamptz[]
 )
 language plpgsql volatile security definer set search_path from current
 as $$
@@ -216,6 +216,7 @@ declare
     v_tenants uuid[] := '{}';
     v_lane_defs integer[] := '{}';
     v_weights integer[] := '{}';
+    v_floors timestamptz[] := '{}';
 begin
     perform require_read_committed();
     perform require_claim_size(p_jobs, p_quantum, p_max_lanes);
@@ -231,7 +232,8 @@ begin
             v_count := coalesce(cardinality(v_picked.rows_held), 0);
             if v_count > 0 then
                 return query
-                select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+                select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[],
+                    null::timestamptz[]
                 from start_attempts(p_worker, v_picked.rows_held, v_picked.timeouts, v_lease, v_grace) t;
             end if;
             v_wanted := v_wanted - v_count;
@@ -249,11 +251,12 @@ begin
                 end loop;
                 v_def := case when not v_lanes.is_end then v_from end;
                 v_picked := pick_shared(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs,
-                    array_fill(v_wanted, array[cardinality(v_lanes.tenants)]), null, true, v_now);
+                    array_fill(v_wanted, array[cardinality(v_lanes.tenants)]), v_lanes.floors, true, v_now);
                 v_count := coalesce(cardinality(v_picked.rows_held), 0);
                 if v_count > 0 then
                     return query
-                    select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+                    select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[],
+                        null::timestamptz[]
                     from start_attempts(p_worker, v_picked.rows_held, v_picked.timeouts, v_lease, v_grace) t;
                 end if;
                 v_wanted := v_wanted - v_count;
@@ -278,6 +281,7 @@ begin
                 v_lanes.tenants := v_lanes.tenants || v_second.tenants;
                 v_lanes.defs := v_lanes.defs || v_second.defs;
                 v_lanes.weights := v_lanes.weights || v_second.weights;
+                v_lanes.floors := v_lanes.floors || v_second.floors;
                 v_lanes.last_tenant := v_second.last_tenant;
                 v_lanes.last_def := v_second.last_def;
             end if;
@@ -299,16 +303,18 @@ begin
                 v_tenants := v_tenants || v_lanes.tenants;
                 v_lane_defs := v_lane_defs || v_lanes.defs;
                 v_weights := v_weights || v_lanes.weights;
+                v_floors := v_floors || v_lanes.floors;
             end if;
             if v_share.is_shared then
-                v_picked := pick_shared(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs, v_share.quotas, null, false, v_now);
+                v_picked := pick_shared(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs, v_share.quotas, v_lanes.floors, false, v_now);
             else
-                v_picked := pick_lanes(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs, v_share.quotas, null, v_now);
+                v_picked := pick_lanes(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs, v_share.quotas, v_lanes.floors, v_now);
             end if;
             v_count := coalesce(cardinality(v_picked.rows_held), 0);
             if v_count > 0 then
                 return query
-                select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[]
+                select t.*, null::uuid, null::integer, null::integer, null::boolean, null::boolean, null::uuid[], null::integer[], null::integer[],
+                    null::timestamptz[]
                 from start_attempts(p_worker, v_picked.rows_held, v_picked.timeouts, v_lease, v_grace) t;
             end if;
             v_wanted := v_wanted - v_count;
@@ -325,7 +331,7 @@ begin
     return query
     select null::uuid, null::uuid, null::integer, null::integer, null::integer, null::smallint, null::timestamptz, null::integer,
         null::timestamptz, null::text, null::text, null::jsonb, v_after, v_left, v_def, v_more, v_is_known,
-        v_tenants, v_lane_defs, v_weights;
+        v_tenants, v_lane_defs, v_weights, v_floors;
 end
 $$;
 comment on function claim(uuid, text, integer, uuid, integer, integer, integer, integer, integer, integer)

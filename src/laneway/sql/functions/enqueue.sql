@@ -70,12 +70,12 @@ as $$
 $$;
 comment on function judge_item(jsonb, integer) is 'What is wrong with a payload or priority, as a number of explain_refusal.';
 
--- Small payloads are looked at together: each by itself would cost 0.4 us, a twentieth of its enqueue.
+-- Payloads of less than 256 bytes cannot be deep; their text can be large all the same. Looked at together: judged one by
+-- one they would cost 0.2 us each, the text of the whole array 0.5 us.
 create or replace function are_small(p_payloads jsonb[]) returns boolean
 language sql stable
 as $$
-    select pg_column_size(p_payloads) <= 65536 and octet_length(p_payloads::text) <= 262144
-        and (select max(pg_column_size(p)) < 256 from unnest(p_payloads) p)
+    select max(pg_column_size(p)) < 256 and max(octet_length(p::text)) <= 262144 from unnest(p_payloads) p
 $$;
 comment on function are_small(jsonb[]) is 'Whether none of these payloads can be too large or too deep; else each is to be judged.';
 
@@ -118,9 +118,10 @@ begin
             array[p_labels], array[p_correlation_id], array[p_trace_id], array[p_source_ref]) j;
         return;
     end if;
-    -- one query for all that is asked before the inserts: each expression or query of its own would cost 3 to 10 us
+    -- one query for all that is asked before the inserts: each expression or query of its own would cost 3 to 10 us. The
+    -- bell as well: a worker that arms it from here on looks once more, and polls until this commits
     select clock() as now, d.def_id, d.queue_id, d.max_attempts, coalesce(p_priority, d.priority) as priority,
-        q.is_strict as in_strict_queue, q.ageing_seconds, s.doorbell,
+        q.is_strict as in_strict_queue, q.ageing_seconds, s.doorbell and is_armed(q.queue_id) as is_bell_armed,
         case
             when d.def_id is null then 1
             when not d.is_enabled then 2
@@ -148,7 +149,7 @@ begin
     values (v_def.now + make_interval(secs => v_def.priority::double precision * v_def.ageing_seconds), v_def.now, p_tenant, job_id,
         v_def.queue_id, v_def.def_id, 0, v_def.max_attempts, v_def.priority, 0, 0, v_def.in_strict_queue, false, false);
     created := true;
-    if v_def.doorbell then
+    if v_def.is_bell_armed then
         perform ring_one(v_def.queue_id);
     end if;
 end

@@ -7,16 +7,17 @@
 create or replace function next_lanes(
     p_queue_id integer, p_defs integer[], p_now timestamptz, p_after uuid, p_from_def integer, p_until uuid, p_until_def integer,
     p_jobs integer, p_left integer, p_quantum integer, p_max_lanes integer,
-    out tenants uuid[], out defs integer[], out weights integer[], out last_tenant uuid, out last_def integer,
-    out turns integer, out is_end boolean
+    out tenants uuid[], out defs integer[], out weights integer[], out floors timestamptz[], out last_tenant uuid,
+    out last_def integer, out turns integer, out is_end boolean
 )
 language plpgsql stable
 as $$
 begin
     with recursive hop as (
-        select p_after as tenant_id, p_from_def as def_id, p_from_def as hop_def, 0 as weight, 0 as kept, 0 as looked, 0 as turns, false as is_counted
+        select p_after as tenant_id, p_from_def as def_id, null::timestamptz as rank, p_from_def as hop_def, 0 as weight, 0 as kept,
+            0 as looked, 0 as turns, false as is_counted
         union all
-        select n.tenant_id, n.def_id, c.hop_def, c.weight, h.kept + (c.weight > 0)::integer, h.looked + 1,
+        select n.tenant_id, n.def_id, n.rank, c.hop_def, c.weight, h.kept + (c.weight > 0)::integer, h.looked + 1,
             h.turns + case
                 when c.weight = 0 or (n.tenant_id = h.tenant_id and h.is_counted) then 0
                 when n.tenant_id = p_after and p_left > 0 then p_left
@@ -25,11 +26,11 @@ begin
             c.weight > 0 or (n.tenant_id = h.tenant_id and h.is_counted)
         from hop h
         cross join lateral (
-            select l.tenant_id, l.def_id
+            select l.tenant_id, l.def_id, l.rank
             from live l
             where l.queue_id = p_queue_id and l.state = 0
                 and (l.tenant_id, l.def_id) > (h.tenant_id, h.hop_def)
-            order by l.tenant_id, l.def_id
+            order by l.tenant_id, l.def_id, l.rank
             limit 1
         ) n
         cross join lateral (
@@ -46,12 +47,13 @@ begin
     select coalesce(array_agg(h.tenant_id order by h.looked) filter (where h.weight > 0), '{}'),
         coalesce(array_agg(h.def_id order by h.looked) filter (where h.weight > 0), '{}'),
         coalesce(array_agg(h.weight order by h.looked) filter (where h.weight > 0), '{}'),
+        coalesce(array_agg(h.rank order by h.looked) filter (where h.weight > 0), '{}'),
         (array_agg(h.tenant_id order by h.looked desc))[1],
         (array_agg(h.hop_def order by h.looked desc))[1],
         max(h.turns),
         -- stopped for want of lanes, not for having enough of them
         max(h.looked) < 256 and max(h.kept) < p_max_lanes and max(h.turns) < p_jobs
-    into tenants, defs, weights, last_tenant, last_def, turns, is_end
+    into tenants, defs, weights, floors, last_tenant, last_def, turns, is_end
     from hop h;
 end
 $$;
