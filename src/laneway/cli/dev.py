@@ -24,7 +24,7 @@ def add_to(app: typer.Typer, settings: Settings) -> None:
             Path | None, typer.Option(help="Where the embedded server keeps its data; a place of this user by default.")
         ] = None,
         ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing.")] = False,
-        jobs: Annotated[int, typer.Option(min=3, max=100_000, help="Jobs that the noisy tenant enqueues.")] = 300,
+        jobs: Annotated[int, typer.Option(min=3, max=10_000, help="Jobs that the noisy tenant enqueues.")] = 300,
     ) -> None:
         """Starts the embedded database, installs the schema and pushes jobs of two tenants through."""
         if settings.database_url:
@@ -49,7 +49,7 @@ def _server(data_dir: Path | None, *, ephemeral: bool) -> Generator[DevServer]:
 
 def _ensure_database(server: DevServer) -> None:
     with psycopg.connect(server.dsn(), autocommit=True) as conn:
-        if not conn.execute("select from pg_database where datname = 'laneway'").fetchone():
+        if not conn.execute("select 1 from pg_database where datname = 'laneway'").fetchone():
             conn.execute("create database laneway")
 
 

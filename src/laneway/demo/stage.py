@@ -66,8 +66,9 @@ class Stage:
 
     def define(self) -> None:
         declared = {DEFINITION: {"queue": QUEUE, "max_attempts": 3, "description": "Pretends to send a receipt."}}
-        with self._as("worker"):
+        with self._as("admin"):
             self._conn.execute("select * from sync_definitions('demo', %s)", [Jsonb(declared)])
+        with self._as("worker"):
             self._conn.execute(
                 "select * from register_worker(%s, 'demo', 1, 'demo', 32, %s, %s)",
                 [self._worker, [QUEUE], [DEFINITION]],
@@ -91,6 +92,11 @@ class Stage:
             *rows, trailer = cursor.fetchall()
         self._after, self._left = trailer[3], trailer[4]
         return [Claim(*row[:3]) for row in rows]
+
+    def look_after(self) -> None:
+        """What any worker does now and then: ends leases that are over, makes due what was not."""
+        with self._as("worker"):
+            self._conn.execute("select from sweep(), promote()")
 
     def complete(self, claims: Sequence[Claim]) -> list[int]:
         return self._report("select unnest(complete(%s, %s, %s, %s))", claims)

@@ -20,6 +20,8 @@ def tell_story(conn: psycopg.Connection, tell: Tell, *, schema: str = "laneway",
     stage.ensure_key()
     acme, globex = stage.tenant("acme", weight=1), stage.tenant("globex", weight=3)
     stage.define()
+    if left := _finish(stage).total():
+        tell(f"{left} jobs were left over from an earlier run; they are served first.")
     hero = _enqueue(stage, tell, acme=acme, globex=globex, jobs=jobs)
     first = stage.claim(32)
     tell(f"A worker claims 32 jobs: {_shares(first, (acme, globex))}. A turn of globex is worth three of acme.")
@@ -55,11 +57,18 @@ def _serve_hero(stage: Stage, tell: Tell, claims: Sequence[Claim], hero: UUID) -
     return completed + done
 
 
-def _drain(stage: Stage, tell: Tell, tenants: tuple[Tenant, Tenant]) -> int:
+def _finish(stage: Stage) -> Counter[UUID]:
+    """Serves what is ready until nothing is; answers how many of each tenant."""
     served: Counter[UUID] = Counter()
+    stage.look_after()
     while claims := stage.claim(32):
         served.update(claim.tenant_id for claim in claims)
         stage.complete(claims)
+    return served
+
+
+def _drain(stage: Stage, tell: Tell, tenants: tuple[Tenant, Tenant]) -> int:
+    served = _finish(stage)
     told = ", ".join(f"{tenant.slug} {served[tenant.tenant_id]}" for tenant in tenants)
     tell(f"The rest is served in turns until nothing is left: {told}.")
     return served.total()

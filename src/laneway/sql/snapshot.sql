@@ -1739,7 +1739,7 @@ table live
     CREATE INDEX live_lease ON live USING btree (tenant_id, def_id) WITH (deduplicate_items=off) WHERE state = 1
     CREATE INDEX live_ready ON live USING btree (queue_id, tenant_id, def_id, rank, job_id) WITH (deduplicate_items=off) WHERE state = 0
     CREATE INDEX live_strict ON live USING btree (queue_id, rank, job_id) WITH (deduplicate_items=off) WHERE state = 0 AND is_strict
-    CREATE UNIQUE INDEX live_pkey ON live USING btree (tenant_id, job_id) WITH (fillfactor='50')
+    CREATE UNIQUE INDEX live_pkey ON live USING btree (tenant_id, job_id) WITH (fillfactor='70')
     policy admin for select to admin using (true)
     policy app for select to app using (tenant_id = (( SELECT current_tenant() AS current_tenant)))
     policy tenant for select to tenant using (tenant_id = (( SELECT current_tenant() AS current_tenant)))

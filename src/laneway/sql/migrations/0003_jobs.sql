@@ -70,7 +70,7 @@ create table live (
     timeout_seconds integer,
     -- each claim puts a second version of its row into the index: without room for it, clearing dead entries out of full
     -- pages was the dearest line of a drain, 8 %
-    primary key (tenant_id, job_id) with (fillfactor = 50)
+    primary key (tenant_id, job_id) with (fillfactor = 70)
 ) with (
     fillfactor = 85,
     autovacuum_vacuum_scale_factor = 0.02,
