@@ -6,8 +6,21 @@ from contextlib import contextmanager
 import psycopg
 
 from laneway.cli.exits import CommandError, Exit
+from laneway.database.install_errors import (
+    InstallConflictError,
+    InstallError,
+    InstallPermissionError,
+    InstallTimeoutError,
+)
 
 __all__ = ["connected"]
+
+_CODES = {
+    InstallConflictError: Exit.CONFLICT,
+    InstallPermissionError: Exit.NOT_ALLOWED,
+    InstallTimeoutError: Exit.TIMED_OUT,
+    InstallError: Exit.FAILED,
+}
 
 
 @contextmanager
@@ -16,6 +29,8 @@ def connected(url: str, *, application_name: str) -> Generator[psycopg.Connectio
     try:
         with _connect(url, application_name) as conn:
             yield conn
+    except InstallError as error:
+        raise CommandError(str(error), code=_CODES[type(error)]) from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise CommandError(
             f"the server refused: {error.diag.message_primary}. Use a login that may.", code=Exit.NOT_ALLOWED

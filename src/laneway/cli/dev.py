@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import psycopg
 import typer
 
+from laneway.cli.connection import connected
 from laneway.cli.exits import CommandError, Exit
 from laneway.cli.settings import Settings
 from laneway.database.install import install
@@ -48,13 +48,13 @@ def _server(data_dir: Path | None, *, ephemeral: bool) -> Generator[DevServer]:
 
 
 def _ensure_database(server: DevServer) -> None:
-    with psycopg.connect(server.dsn(), autocommit=True) as conn:
+    with connected(server.dsn(), application_name="laneway dev") as conn:
         if not conn.execute("select 1 from pg_database where datname = 'laneway'").fetchone():
             conn.execute("create database laneway")
 
 
 def _show(url: str, *, jobs: int) -> None:
-    with psycopg.connect(url, autocommit=True) as conn:
+    with connected(url, application_name="laneway dev") as conn:
         result = install(conn)
         done = f"{len(result.files)} function files" if result.was_applied else "nothing to do"
         typer.echo(f'Schema "{result.schema}" as Laneway {result.release} wants it: {done}.\n')

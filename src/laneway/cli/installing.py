@@ -1,50 +1,37 @@
 """What `laneway init` and `laneway migrate` do."""
 
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import asdict
 
-import psycopg
 import typer
 
-from laneway.cli.exits import CommandError, Exit
+from laneway.cli.connection import connected
+from laneway.cli.exits import Exit
 from laneway.cli.settings import Settings
 from laneway.database.context_key import first_context_key
 from laneway.database.install import InstallOptions, InstallResult, Patience, install
-from laneway.database.install_errors import (
-    InstallConflictError,
-    InstallError,
-    InstallPermissionError,
-    InstallTimeoutError,
-)
 from laneway.database.review import Review, review
 from laneway.database.script import install_script
 
 __all__ = ["InstallOptions", "Patience", "check", "init", "script", "status", "up"]
 
-_CODES = {
-    InstallConflictError: Exit.CONFLICT,
-    InstallPermissionError: Exit.NOT_ALLOWED,
-    InstallTimeoutError: Exit.TIMED_OUT,
-    InstallError: Exit.FAILED,
-}
+_APPLICATION = "laneway migrate"
 
 
 def init(settings: Settings, *, url: str, schema: str, options: InstallOptions, patience: Patience) -> None:
-    with _connected(url) as conn:
+    with connected(url, application_name=_APPLICATION) as conn:
         result = install(conn, schema=schema, options=options, patience=patience)
         key = first_context_key(conn, schema=schema) if result.was_applied else None
     _tell(settings, result, context_key=key)
 
 
 def up(settings: Settings, *, url: str, schema: str, patience: Patience) -> None:
-    with _connected(url) as conn:
+    with connected(url, application_name=_APPLICATION) as conn:
         _tell(settings, install(conn, schema=schema, patience=patience))
 
 
 def status(settings: Settings, *, url: str, schema: str) -> None:
-    with _connected(url) as conn:
+    with connected(url, application_name=_APPLICATION) as conn:
         found = review(conn, schema=schema)
     if settings.json:
         typer.echo(json.dumps(_status_document(found)))
@@ -62,7 +49,7 @@ def status(settings: Settings, *, url: str, schema: str) -> None:
 
 
 def check(settings: Settings, *, url: str, schema: str) -> None:
-    with _connected(url) as conn:
+    with connected(url, application_name=_APPLICATION) as conn:
         found = review(conn, schema=schema)
     findings = found.findings()
     if settings.json:
@@ -78,36 +65,8 @@ def check(settings: Settings, *, url: str, schema: str) -> None:
 
 
 def script(*, url: str, schema: str) -> None:
-    with _connected(url) as conn:
+    with connected(url, application_name=_APPLICATION) as conn:
         typer.echo(install_script(conn, schema=schema), nl=False)
-
-
-@contextmanager
-def _connected(url: str) -> Generator[psycopg.Connection]:
-    """A connection, and every error of the command as one sentence."""
-    try:
-        with _connect(url) as conn:
-            yield conn
-    except InstallError as error:
-        raise CommandError(str(error), code=_CODES[type(error)]) from error
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise CommandError(
-            f"the server refused: {error.diag.message_primary}. Use a login that may.", code=Exit.NOT_ALLOWED
-        ) from error
-    except psycopg.Error as error:
-        said = error.diag.message_primary or str(error).strip()
-        raise CommandError(f"the server said: {said} ({error.sqlstate or 'no code'}).", code=Exit.FAILED) from error
-
-
-def _connect(url: str) -> psycopg.Connection:
-    try:
-        return psycopg.connect(url, autocommit=True, application_name="laneway migrate")
-    except psycopg.Error as error:
-        # never the URL: it may hold a password
-        said = " ".join(str(error).split())
-        raise CommandError(
-            f"database_url: cannot connect: {said}. Check address, login and password.", code=Exit.NOT_CONNECTED
-        ) from error
 
 
 def _tell(settings: Settings, result: InstallResult, *, context_key: str | None = None) -> None:
