@@ -34,7 +34,7 @@ def test_it_tells_a_job_s_life_and_ends_cleanly_the_first_time_and_the_next(new_
         assert "(complete): stale" in text
         assert "Said again after a cut: duplicate" in text
         assert "globex looks for acme's jobs in the table itself: it sees 0." in text
-        assert text.endswith("\n80 jobs completed, none lost, none twice.\nStopped in order.\n")
+        assert text.endswith("\n80 jobs completed, none lost, none twice; all invariants hold.\nStopped in order.\n")
         assert not processes_under(new_dir)
 
 
@@ -45,5 +45,5 @@ def test_what_a_killed_run_left_is_served_before_the_next(new_dir):
                 process.send_signal(signal.SIGKILL)
     text = told(new_dir, "--jobs", "60")
     assert "left over from an earlier run; they are served first." in text
-    assert "\n80 jobs completed, none lost, none twice.\n" in text
+    assert "\n80 jobs completed, none lost, none twice; all invariants hold.\n" in text
     eventually(lambda: not processes_under(new_dir))

@@ -114,6 +114,13 @@ def test_no_database_is_a_usage_error(laneway, monkeypatch):
     assert "LANEWAY_DATABASE_URL" in err
 
 
+def test_up_makes_no_schema_of_a_name_that_was_mistyped(laneway, place):
+    code, _, err = laneway("migrate", "up")
+    assert code == 3
+    assert f'nothing is installed in "{place.schema}"' in err
+    assert place.run("select 1 from pg_namespace where nspname = %s", place.schema) == []
+
+
 def test_a_wrong_duration_is_a_usage_error(laneway):
     code, _, err = laneway("migrate", "up", "--lock-timeout", "soon")
     assert code == 2

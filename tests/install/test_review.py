@@ -104,7 +104,7 @@ def test_default_privileges_are_taken_from_public_again(place):
 def test_a_strangers_table_is_found(place):
     place.install(place.release(FIRST))
     place.run("create table stranger (id integer)")
-    assert findings(place, place.release(FIRST)) == ("table stranger is not as Laneway left it",)
+    assert findings(place, place.release(FIRST)) == ("table stranger is not ours: move it to another schema",)
 
 
 def test_new_partitions_are_not_drift(place):

@@ -121,6 +121,17 @@ def test_a_newer_database_is_refused_with_both_versions_and_the_command(place):
     assert place.catalogue() == before
 
 
+@pytest.mark.parametrize(("newer", "older"), [("2.0.0", "1.0.0"), ("1.10.0", "1.9.3"), ("1.0.0", "1.0.0.dev7")])
+def test_a_release_that_changed_functions_alone_is_not_taken_back(place, newer, older):
+    place.install(place.release(FIRST, name=newer))
+    before = place.catalogue()
+    with pytest.raises(InstallConflictError) as refused:
+        place.install(place.release(FIRST, name=older))
+    assert refused.value.fact == f"the database has the functions of Laneway {newer}, and this is {older}"
+    assert refused.value.hint == f"Run pip install --upgrade 'laneway>={newer}'."
+    assert place.catalogue() == before
+
+
 def test_a_changed_applied_migration_is_refused_by_name(place):
     place.install(place.release(FIRST))
     with pytest.raises(

@@ -35,6 +35,10 @@ def connected(url: str, *, application_name: str) -> Generator[psycopg.Connectio
         raise CommandError(
             f"the server refused: {error.diag.message_primary}. Use a login that may.", code=Exit.NOT_ALLOWED
         ) from error
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        raise CommandError(
+            "the database takes no writes: it is a standby. Name the primary.", code=Exit.CONFLICT
+        ) from error
     except psycopg.Error as error:
         said = error.diag.message_primary or str(error).strip()
         raise CommandError(f"the server said: {said} ({error.sqlstate or 'no code'}).", code=Exit.FAILED) from error
@@ -42,10 +46,12 @@ def connected(url: str, *, application_name: str) -> Generator[psycopg.Connectio
 
 def _connect(url: str, application_name: str) -> psycopg.Connection:
     try:
-        return psycopg.connect(url, autocommit=True, application_name=application_name)
+        # a database of encoding SQL_ASCII would else answer bytes
+        return psycopg.connect(url, autocommit=True, application_name=application_name, client_encoding="UTF8")
     except psycopg.Error as error:
         # never the URL: it may hold a password
-        said = " ".join(str(error).split())
+        said = " ".join(str(error).split()).rstrip(".?")
         raise CommandError(
-            f"database_url: cannot connect: {said}. Check address, login and password.", code=Exit.NOT_CONNECTED
+            f"database_url: cannot connect: {said}. Check the URL, and that its server is up and lets you in.",
+            code=Exit.NOT_CONNECTED,
         ) from error

@@ -13,6 +13,7 @@ from laneway.cli.settings import Settings
 from laneway.database.install import install
 from laneway.demo import tell_story
 from laneway.devserver import DevServer, DevServerError, ServerOptions
+from laneway.verify import verify
 
 __all__ = ["add_to"]
 
@@ -20,6 +21,10 @@ __all__ = ["add_to"]
 def add_to(app: typer.Typer, settings: Settings) -> None:
     @app.command()
     def dev(  # pyright: ignore[reportUnusedFunction]
+        database_url: Annotated[
+            str | None,
+            typer.Option("--database-url", help="Use this database instead, which gets schema, demo tenants and jobs."),
+        ] = None,
         data_dir: Annotated[
             Path | None, typer.Option(help="Where the embedded server keeps its data; a place of this user by default.")
         ] = None,
@@ -27,9 +32,14 @@ def add_to(app: typer.Typer, settings: Settings) -> None:
         jobs: Annotated[int, typer.Option(min=3, max=10_000, help="Jobs that the noisy tenant enqueues.")] = 300,
     ) -> None:
         """Starts the embedded database, installs the schema and pushes jobs of two tenants through."""
-        if settings.database_url:
-            _show(settings.database_url, jobs=jobs)
+        if settings.json:
+            raise CommandError("json: laneway dev tells a story. Leave --json out.", code=Exit.USAGE)
+        if database_url:
+            _show(database_url, jobs=jobs)
             return
+        if settings.database_url:
+            # the application's database is no place for a demo
+            typer.echo("The database named by LANEWAY_DATABASE_URL or before the command is left alone.")
         with _server(data_dir, ephemeral=ephemeral) as server:
             _ensure_database(server)
             _show(server.dsn("laneway"), jobs=jobs)
@@ -58,5 +68,11 @@ def _show(url: str, *, jobs: int) -> None:
         result = install(conn)
         done = f"{len(result.files)} function files" if result.was_applied else "nothing to do"
         typer.echo(f'Schema "{result.schema}" as Laneway {result.release} wants it: {done}.\n')
-        completed = tell_story(conn, typer.echo, schema=result.schema, jobs=jobs)
-        typer.echo(f"\n{completed} jobs completed, none lost, none twice.")
+        done = tell_story(conn, typer.echo, schema=result.schema, jobs=jobs)
+        broken = verify(conn, schema=result.schema)
+    if broken or done.completed != done.enqueued:
+        raise CommandError(
+            f"{done.completed} of {done.enqueued} jobs completed, {len(broken)} invariants broken. See laneway verify.",
+            code=Exit.FAILED,
+        )
+    typer.echo(f"\n{done.completed} jobs completed, none lost, none twice; all invariants hold.")

@@ -3,10 +3,11 @@
 import json
 from dataclasses import asdict
 
+import psycopg
 import typer
 
 from laneway.cli.connection import connected
-from laneway.cli.exits import Exit
+from laneway.cli.exits import CommandError, Exit
 from laneway.cli.settings import Settings
 from laneway.database.context_key import first_context_key
 from laneway.database.install import InstallOptions, InstallResult, Patience, install
@@ -21,12 +22,28 @@ _APPLICATION = "laneway migrate"
 def init(settings: Settings, *, url: str, schema: str, options: InstallOptions, patience: Patience) -> None:
     with connected(url, application_name=_APPLICATION) as conn:
         result = install(conn, schema=schema, options=options, patience=patience)
-        key = first_context_key(conn, schema=schema) if result.was_applied else None
+        key = _first_key(conn, schema=schema, is_needed=result.was_applied)
     _tell(settings, result, context_key=key)
+
+
+def _first_key(conn: psycopg.Connection, *, schema: str, is_needed: bool) -> str | None:
+    """Also where all was there already: `migrate up` and the script of `migrate sql` make none."""
+    try:
+        return first_context_key(conn, schema=schema)
+    except psycopg.errors.InsufficientPrivilege:
+        # a login that only looks may not see keys
+        if is_needed:
+            raise
+        return None
 
 
 def up(settings: Settings, *, url: str, schema: str, patience: Patience) -> None:
     with connected(url, application_name=_APPLICATION) as conn:
+        if not review(conn, schema=schema).is_installed:
+            raise CommandError(
+                f'schema: nothing is installed in "{schema}". Name another with --schema, or run laneway init.',
+                code=Exit.NOT_FOUND,
+            )
         _tell(settings, install(conn, schema=schema, patience=patience))
 
 

@@ -9,6 +9,8 @@ from laneway.cli.exits import CommandError, Exit
 from laneway.cli.settings import Settings
 
 if TYPE_CHECKING:
+    import psycopg
+
     from laneway.verify import Violation
 
 __all__ = ["add_to"]
@@ -51,11 +53,23 @@ def _look(url: str, *, schema: str, sample: int | None) -> "list[Violation]":
         try:
             return verify(conn, schema=schema, sample=sample)
         except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
-            raise CommandError(
-                f'schema: "{schema}" does not hold the tables of this release: {error.diag.message_primary}. '
-                "See laneway migrate status.",
-                code=Exit.NOT_FOUND,
-            ) from error
+            sentence, code = _absent(conn, schema, str(error.diag.message_primary))
+            raise CommandError(sentence, code=code) from error
+
+
+def _absent(conn: "psycopg.Connection", schema: str, said: str) -> tuple[str, Exit]:
+    """Why the tables cannot be read: no schema, no right to look into it, or other tables."""
+    found = conn.execute("select has_schema_privilege(oid, 'USAGE') from pg_namespace where nspname = %s", [schema])
+    match found.fetchone():
+        case None:
+            return f'schema: there is no "{schema}". Name another with --schema, or run laneway init.', Exit.NOT_FOUND
+        case (False,):
+            return f'schema: this login may not look into "{schema}". Use the one that installed it.', Exit.NOT_ALLOWED
+        case _:
+            sentence = (
+                f'schema: "{schema}" does not hold the tables of this release: {said}. See laneway migrate status.'
+            )
+            return sentence, Exit.NOT_FOUND
 
 
 def _answer_document(violations: "list[Violation]") -> None:

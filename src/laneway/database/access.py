@@ -151,7 +151,7 @@ def verify_closed_world(conn: psycopg.Connection, table: AccessTable) -> None:
         if (kind, name) not in listed:
             raise InstallError(
                 f"{kind} {name} is in the schema and not in access.csv",
-                hint="Give it a row there; if it is not ours, move it to a schema of its own.",
+                hint="Move it to a schema of its own; in a checkout, where it is ours, give it a row.",
             )
         if kind == "function" and found.count((kind, name)) > 1:
             raise InstallError(

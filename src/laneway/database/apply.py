@@ -61,7 +61,7 @@ class Apply:
         server, single_role = self._enter()
         state = look(self._conn, self._order.names)
         _refuse_strangers(server, self._order.names, state)
-        verify_applied(self._order.files, state.applied)
+        verify_applied(self._order.files, state.applied, state.stamp)
         options = replace(settle_options(self._order.options, state.stamp), single_role=single_role)
         plan = make_plan(self._order.files, state, options=options, remake=self._remake)
         if plan.is_empty and not self._journal.roles:

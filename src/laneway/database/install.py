@@ -73,6 +73,11 @@ def _idle(conn: psycopg.Connection) -> Generator[None]:
             "conn: a transaction is open on it",
             hint="Commit or roll back first: an install has its own.",
         )
+    if conn.info.encoding == "ascii":
+        raise InstallError(
+            "conn: its client_encoding is SQL_ASCII, in which texts come as bytes",
+            hint="Connect with client_encoding=UTF8.",
+        )
     before = conn.autocommit
     conn.autocommit = True
     try:

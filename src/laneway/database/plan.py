@@ -62,7 +62,7 @@ def settle_options(asked: InstallOptions | None, stamp: Stamp | None) -> Install
     return asked or (stamp.options if stamp else InstallOptions())
 
 
-def verify_applied(files: SqlFiles, applied: Sequence[Applied]) -> None:
+def verify_applied(files: SqlFiles, applied: Sequence[Applied], stamp: Stamp | None) -> None:
     """Refuses a database that is newer than these files, or whose applied migrations they no longer hold unchanged."""
     known = {migration.number: migration for migration in files.migrations}
     for row in applied:
@@ -78,6 +78,11 @@ def verify_applied(files: SqlFiles, applied: Sequence[Applied]) -> None:
                 + ("is gone" if migration is None else "has changed since"),
                 hint="Restore the file, or create a new database; a change of an applied migration is a new migration.",
             )
+    if stamp is not None and _order_of(stamp.release) > _order_of(files.release):
+        raise InstallConflictError(
+            f"the database has the functions of Laneway {stamp.release}, and this is {files.release}",
+            hint=f"Run pip install --upgrade 'laneway>={stamp.release}'.",
+        )
     last = max((row.number for row in applied), default=-1)
     for migration in files.migrations:
         if migration.number < last and all(row.number != migration.number for row in applied):
@@ -85,6 +90,12 @@ def verify_applied(files: SqlFiles, applied: Sequence[Applied]) -> None:
                 f'migrations: "{migration.name}" is new and number {last} is applied already',
                 hint="Give it a number after the last one.",
             )
+
+
+def _order_of(release: str) -> tuple[list[int], bool, str]:
+    """1.2.0.dev3 comes before 1.2.0, and that before 1.10.0."""
+    numbers, dev, rest = release.partition(".dev")
+    return [int(number) for number in numbers.split(".")], not dev, rest.zfill(9)
 
 
 def make_plan(files: SqlFiles, state: State, *, options: InstallOptions, remake: bool = False) -> Plan:

@@ -42,7 +42,9 @@ class Review:
         if self.stamp is None:
             yield "the install was not finished"
             return
-        yield from (f"{name} is not as Laneway left it" for name in self.plan.drift)
+        for name in self.plan.drift:
+            is_ours = name in self.stamp.catalogue
+            yield f"{name} is " + ("not as Laneway left it" if is_ours else "not ours: move it to another schema")
         for file in self.plan.files:
             record = self.stamp.files.get(file.name)
             if record is None or record["checksum"] != file.checksum:
@@ -59,6 +61,6 @@ def review(conn: psycopg.Connection, *, schema: str = "laneway", files: SqlFiles
     wanted = files or SqlFiles.packaged()
     with viewing(conn, Names(schema)) as seen:
         state = seen.state
-    verify_applied(wanted, state.applied)
+    verify_applied(wanted, state.applied, state.stamp)
     plan = make_plan(wanted, state, options=settle_options(None, state.stamp))
     return Review(schema=schema, release=wanted.release, stamp=state.stamp, applied=state.applied, plan=plan)

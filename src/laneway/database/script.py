@@ -43,7 +43,7 @@ def install_script(
     """The script for this database as it is now; one comment when there is nothing to do. Changes nothing."""
     names, wanted = Names(schema), files or SqlFiles.packaged()
     with viewing(conn, names) as seen:
-        verify_applied(wanted, seen.state.applied)
+        verify_applied(wanted, seen.state.applied, seen.state.stamp)
         single = is_single_role(seen.server, names, asked=options.single_role if options else None)
         settled = replace(settle_options(options, seen.state.stamp), single_role=single)
         if make_plan(wanted, seen.state, options=settled).is_empty:

@@ -2,20 +2,30 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import psycopg
 
 from laneway.demo.stage import Claim, Stage, Tenant
 
-__all__ = ["tell_story"]
+__all__ = ["Done", "tell_story"]
 
 Tell = Callable[[str], None]
 ANSWERS = ("stale", "accepted", "duplicate", "busy", "refused")
 
 
-def tell_story(conn: psycopg.Connection, tell: Tell, *, schema: str = "laneway", jobs: int = 300) -> int:
-    """Pushes jobs of two tenants through; answers how many were completed."""
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of the jobs of one story."""
+
+    enqueued: int
+    completed: int
+    """Counted by the answers `accepted`."""
+
+
+def tell_story(conn: psycopg.Connection, tell: Tell, *, schema: str = "laneway", jobs: int = 300) -> Done:
+    """Pushes jobs of two tenants through, so many of the noisy one and a third as many of the quiet one."""
     stage = Stage(conn, schema=schema)
     stage.ensure_key()
     acme, globex = stage.tenant("acme", weight=1), stage.tenant("globex", weight=3)
@@ -24,13 +34,14 @@ def tell_story(conn: psycopg.Connection, tell: Tell, *, schema: str = "laneway",
         tell(f"{left} jobs were left over from an earlier run; they are served first.")
     hero = _enqueue(stage, tell, acme=acme, globex=globex, jobs=jobs)
     first = stage.claim(32)
-    tell(f"A worker claims 32 jobs: {_shares(first, (acme, globex))}. A turn of globex is worth three of acme.")
+    tell(f"A worker claims 32 jobs: {_shares(first, (acme, globex))}.")
+    tell("A turn of globex is worth three of acme.")
     completed = _serve_hero(stage, tell, first, hero)
     completed += _drain(stage, tell, (acme, globex))
     _tell_attempts(stage, tell, acme, hero)
     tell(f"globex looks for acme's jobs in the table itself: it sees {stage.peek(globex, acme)}.")
     stage.leave()
-    return completed
+    return Done(enqueued=jobs + jobs // 3, completed=completed)
 
 
 def _enqueue(stage: Stage, tell: Tell, *, acme: Tenant, globex: Tenant, jobs: int) -> UUID:
@@ -50,10 +61,12 @@ def _serve_hero(stage: Stage, tell: Tell, claims: Sequence[Claim], hero: UUID) -
     tell(f"The worker completes {completed} of them in one call, and fails ours: {failed}.")
     again = stage.claim(32)
     second = next(claim for claim in again if claim.job_id == hero)
-    tell(f"Ours is ready again and claimed as attempt {second.attempt}.")
+    tell(f"It claims 32 more, and ours is among them again, as attempt {second.attempt}.")
     tell(f"A late word about attempt {ours.attempt} (complete): {_word(stage.complete([ours]))}. It changes nothing.")
-    done = stage.complete(again).count(1)
-    tell(f"Attempt {second.attempt} completes: accepted. Said again after a cut: {_word(stage.complete([second]))}.")
+    answers = stage.complete(again)
+    done = answers.count(1)
+    word, repeated = _word(answers[again.index(second) :]), _word(stage.complete([second]))
+    tell(f"Attempt {second.attempt} completes: {word}. Said again after a cut: {repeated}.")
     return completed + done
 
 
@@ -62,8 +75,8 @@ def _finish(stage: Stage) -> Counter[UUID]:
     served: Counter[UUID] = Counter()
     stage.look_after()
     while claims := stage.claim(32):
-        served.update(claim.tenant_id for claim in claims)
-        stage.complete(claims)
+        answers = stage.complete(claims)
+        served.update(claim.tenant_id for claim, answer in zip(claims, answers, strict=True) if answer == 1)
     return served
 
 

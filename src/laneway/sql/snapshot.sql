@@ -377,7 +377,7 @@ function explain_refusal
     (p_wrong smallint, p_definition text, p_payload jsonb, p_priority integer, p_key text, OUT refusal text, OUT field text, OUT value text, OUT hint text)
     returns record
     owner owner language plpgsql stable parallel unsafe cost 100
-    body 6c1228bb003f71a0d53e09455a821843ef3155bd89af0399e7ce0eef9e7037f9
+    body 6940aeb5cadd0ba7efa8543cc74c2db88c2d2e977711dac6c859275ed3879c49
     -- The words of a refused item.
 
 function explain_unchanged
@@ -728,7 +728,7 @@ function make_partition
     (p_table text, p_from timestamp with time zone, p_to timestamp with time zone)
     returns integer
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 8d84d9d884a1001b5492d4e1932bcdcb73a84e9e96cecb9ce525436b70aae46b
+    body 2f8776db135f347cae8b742df7fbdc8d7d72d315cccffdee402c653b8d8e6116
     -- Makes one partition where it is missing.
 
 function make_partitions
@@ -1461,10 +1461,12 @@ schema
 sequence definition_def_id_seq
     owner owner
     as integer start 1 increment 1 minvalue 1 maxvalue 2147483647 cache 1
+    -- Short ids of definitions.
 
 sequence queue_queue_id_seq
     owner owner
     as integer start 1 increment 1 minvalue 1 maxvalue 2147483647 cache 1
+    -- Short ids of queues.
 
 table attempt
     owner owner row level security

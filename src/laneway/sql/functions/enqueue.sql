@@ -25,7 +25,7 @@ begin
         when 5 then
             refusal := 'out_of_range'; field := 'priority'; value := p_priority::text; hint := 'Use 0 (first) to 1000.';
         when 6 then
-            refusal := 'suspended'; field := 'tenant'; value := 'suspended'; hint := 'An operator must resume the tenant.';
+            refusal := 'suspended'; field := 'tenant'; value := 'suspended'; hint := 'The tenant is off; a super-admin ends that with unsuspend_tenant.';
         when 7 then
             refusal := 'out_of_range'; field := 'delay_seconds'; value := p_key; hint := 'Use 0 to 315360000 (ten years).';
         when 8 then

@@ -73,6 +73,7 @@ begin
     end if;
     execute format('create table %I.%I (like %I.%I including defaults including constraints including storage including comments)',
         v_schema, v_name, v_schema, p_table);
+    execute format('comment on table %I.%I is %L', v_schema, v_name, format('Rows of %s made from %s to %s.', p_table, p_from, p_to));
     execute format('alter table %I.%I enable row level security', v_schema, v_name);
     execute format('alter table %I.%I attach partition %I.%I for values from (%L) to (%L)',
         v_schema, p_table, v_schema, v_name, id_at(p_from), id_at(p_to));

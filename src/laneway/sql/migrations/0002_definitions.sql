@@ -104,3 +104,5 @@ comment on column definition.paused_by is 'Who paused it.';
 comment on column definition.paused_reason is 'Why it is paused.';
 comment on column definition.created_at is 'When it was first synced.';
 comment on column definition.updated_at is 'When a sync or an operator last changed it.';
+comment on sequence queue_queue_id_seq is 'Short ids of queues.';
+comment on sequence definition_def_id_seq is 'Short ids of definitions.';

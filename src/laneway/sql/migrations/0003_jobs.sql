@@ -25,7 +25,6 @@ create table job (
     payload jsonb not null,
     primary key (tenant_id, def_id, id)
 ) partition by range (id);
-create table job_default partition of job default;
 comment on table job is 'What was asked for: written once by enqueue, read by claim and by people. Partitioned by id, which is its time of creation.';
 comment on column job.tenant_id is 'Whose job it is.';
 comment on column job.def_id is 'Its definition.';
@@ -46,6 +45,9 @@ comment on column job.trace_id is 'The trace it belongs to.';
 comment on column job.dedupe_key is 'The key under which it has at most one active twin.';
 comment on column job.labels is 'Words to find it by: a flat object of texts.';
 comment on column job.payload is 'What its handler gets.';
+create table job_default (like job including defaults including constraints including storage including comments);
+comment on table job_default is 'Rows of job for which no partition was made in time: an alarm when there are any.';
+alter table job attach partition job_default default;
 
 create table live (
     rank timestamptz not null,

@@ -18,7 +18,6 @@ create table attempt (
     result jsonb,
     primary key (tenant_id, job_id, attempt)
 ) partition by range (job_id);
-create table attempt_default partition of attempt default;
 create index attempt_bad on attempt (tenant_id, job_id) where final_state > 1;
 comment on table attempt is 'Append-only history: one row per ended attempt. Partitioned like job.';
 comment on column attempt.tenant_id is 'Whose job it was.';
@@ -36,3 +35,6 @@ comment on column attempt.ended_by is 'Who ended it: null the worker that owned 
 comment on column attempt.reason is 'Why it ended so, for people.';
 comment on column attempt.error is 'What the handler reported.';
 comment on column attempt.result is 'What the handler returned.';
+create table attempt_default (like attempt including defaults including constraints including storage including comments);
+comment on table attempt_default is 'Rows of attempt for which no partition was made in time: an alarm when there are any.';
+alter table attempt attach partition attempt_default default;

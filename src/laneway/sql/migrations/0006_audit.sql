@@ -13,7 +13,6 @@ create table audit (
     after jsonb,
     primary key (tenant_id, id)
 ) partition by range (id);
-create table audit_default partition of audit default;
 comment on table audit is 'Append-only: one row per verb of a person that changed something. Partitioned by id.';
 comment on column audit.tenant_id is 'The tenant it is about; the system tenant for global things.';
 comment on column audit.id is 'Its id, a uuid of version 7.';
@@ -25,3 +24,6 @@ comment on column audit.target is 'Which one.';
 comment on column audit.reason is 'Why, in the words of who did it.';
 comment on column audit.before is 'What it was.';
 comment on column audit.after is 'What it became.';
+create table audit_default (like audit including defaults including constraints including storage including comments);
+comment on table audit_default is 'Rows of audit for which no partition was made in time: an alarm when there are any.';
+alter table audit attach partition audit_default default;
