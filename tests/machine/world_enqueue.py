@@ -11,11 +11,12 @@ def enqueue(world: World, args: Args, now: datetime) -> tuple[str, UUID | None]:
     tenant, key, call = args["tenant"], args.get("dedupe_key"), args.get("idempotency_key")
     if args["definition"] not in world.definitions:
         return "unknown", None
+    name = tenant, args["definition"], call
     if ("suspended", tenant) in world.held_back:
-        return "suspended", None
+        # a repeat of what went in before is answered all the same
+        return ("existing", world.calls[name]) if name in world.calls else ("suspended", None)
     if not 0 <= (args.get("priority") or 0) <= 1000:
         return "out_of_range", None
-    name = tenant, args["definition"], call
     if call is not None and name in world.calls:
         return "existing", world.calls[name]
     # an item of this call with the same idempotency key was refused: it is one and the same
@@ -112,12 +113,27 @@ def created(world: World, job: Job) -> tuple[str, UUID | None]:
 
 
 def enqueue_many(world: World, args: Args, now: datetime) -> list[tuple[str, UUID | None]]:
-    """An answer per item; a bad one fails no other; of two with one key the first is the job."""
+    """An answer per item; a bad one fails no other; of two with one key the first is the job, or the last replace."""
     call = {"tenant": args["tenant"], "met": {}, "refused": {}}
-    return [
-        enqueue(world, call | {"id": new_id} | item, now)
-        for item, new_id in zip(args["items"], args["ids"], strict=True)
-    ]
+    items = [call | {"id": new_id} | item for item, new_id in zip(args["items"], args["ids"], strict=True)]
+    answers = {place: enqueue(world, items[place], now) for place in speakers_first(world, items)}
+    return [answers[place] for place in range(len(items))]
+
+
+def speakers_first(world: World, items: list[Args]) -> list[int]:
+    """The items that speak for their dedupe key, then the others."""
+    speakers: dict[tuple[str, str], int] = {}
+    calls: set[tuple[str, str]] = set()
+    for place, item in enumerate(items):
+        name = item["tenant"], item["definition"], item.get("idempotency_key")
+        is_repeat = name[2] is not None and (name in world.calls or name[1:] in calls)
+        if is_repeat or item["definition"] not in world.definitions or not 0 <= (item.get("priority") or 0) <= 1000:
+            continue
+        calls.add((item["definition"], item.get("idempotency_key")))
+        key = item["definition"], item.get("dedupe_key")
+        if key[1] is not None and (key not in speakers or item.get("dedupe") == "replace"):
+            speakers[key] = place
+    return sorted(range(len(items)), key=lambda place: (place not in speakers.values(), place))
 
 
 def run_again(world: World, args: Args, now: datetime) -> str:

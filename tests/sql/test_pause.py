@@ -152,8 +152,19 @@ class TestTenants:
     def test_the_system_s_own_tenant_can_be_served(self, lane):
         """The cursor of a claim begins before every tenant there can be."""
         (system,) = lane.heart.one("select tenant_id from tenant where is_system")
-        (job,) = lane.heart.one("select job_id from enqueue(%s, 'echo', p_token => %s)", [system, sign(system)])
+        job = lane.job()
+        lane.heart.rows("update job set tenant_id = %s", [system])
+        lane.heart.rows("update live set tenant_id = %s", [system])
         assert lane.claimed() == [job]
+
+    def test_the_system_s_own_tenant_is_administered_and_not_entered(self, lane, refuses):
+        (system,) = lane.heart.one("select tenant_id from tenant where is_system")
+        with refuses("forbidden", "context"):
+            lane.heart.rows("select job_id from enqueue(%s, 'echo', p_token => %s)", [system, sign(system, scope="a")])
+        with refuses("forbidden", "p_tenant"):
+            lane.heart.rows("select enter_tenant(%s, 'a', 'me')", [system])
+        with refuses("unknown", "p_tenant"):
+            lane.heart.rows("select map_login('me', %s)", [system])
 
     def test_an_id_before_which_no_claim_begins_is_refused(self, lane, refuses):
         for number in (0, 1):

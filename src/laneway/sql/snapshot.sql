@@ -38,7 +38,7 @@ function backoff_seconds
     (p_kind text, p_base double precision, p_factor double precision, p_cap double precision, p_jitter double precision, p_list double precision[], p_tries integer, p_random double precision)
     returns double precision
     owner owner language sql immutable parallel safe cost 100
-    body b3a6fb14e9176ddecc7afce1938e3729164c146a5598af9dd0aeb70f2c78e00c
+    body 1e215b4545c1ce8c66650a43c02172adfbc5d2c839ae37819ed13d3c1bb6cbb5
     -- Seconds before the next attempt after this many failed ones; p_random is drawn from 0..1.
 
 function beat
@@ -72,7 +72,7 @@ function cancel
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body ba43561b76e50bcd51894224314ba7ce1ed1478fc857a1ba91824254e4fada57
+    body 4f1f509ef3f21fb4131582e3a17ef6109c95616685926431bdd59d79b992f5f7
     granted to app: execute
     granted to tenant: execute
     -- Cancels queued jobs and asks running ones to stop. Answers per job: canceled, requested, ended, busy or not_found.
@@ -153,7 +153,7 @@ function compare_definitions
     (p_app text, p_definitions jsonb)
     returns TABLE(key text, change text, declared jsonb, hash text)
     owner owner language plpgsql stable parallel unsafe cost 100 rows 1000
-    body 17e440ee89b86512c0982c39d28adffb6b9ef5ea9108339feba2e931132780ae
+    body 9789002d959e915d77e29ddeab4fb969bd57b2d64b44d45654c56a3a2f0159ba
     -- What differs between what code declares and what is stored.
 
 function complete
@@ -214,13 +214,6 @@ function create_tenant
     body 5ea1d699a2e55a0a4396cf2917dfbd35f9655858b3ae1497a2845bbb618f4f6c
     granted to admin: execute
     -- Super-admin: a new tenant; answers its id.
-
-function current_actor
-    ()
-    returns text
-    owner owner language sql stable parallel safe cost 100
-    body 0fcdf5c9a55958536380ed0d876c23dd69135efc0b634a7a28cdd4078a6ba9dc
-    -- Who calls, for the audit: the actor of the context, else the login.
 
 function current_tenant
     ()
@@ -283,7 +276,7 @@ function end_keys
     (p_tenants uuid[], p_jobs uuid[], p_now timestamp with time zone)
     returns void
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body a889374bcb00e28135cf28f11ca9be7341fdb464cdb20ff731e74c7f09351797
+    body 0a5742e209a9bcaf1a56e68b91b9b21994d0c74397dc772f24b00e6898d96a24
     -- Frees the dedupe keys of jobs that ended, keeps those whose window runs, and hands over to successors.
 
 function end_queued
@@ -295,12 +288,12 @@ function end_queued
 
 function end_worker
     (p_worker uuid)
-    returns void
+    returns boolean
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 13d79ee9dfb7fe5a3b7db9d61225957b2cf09c135ecfa75d81626222347770fe
+    body a26d6a7d16e7a7b3181336943324c5ced63d7c63d74a2b88ddccd48a3bf8fca5
     granted to worker: execute
-    -- A worker says goodbye, after it has released what it held; said again, nothing changes.
+    -- A worker says goodbye, after it has released what it held; said again, nothing changes. False: somebody holds its row, say it again.
 
 function enqueue
     (p_tenant uuid, p_definition text, p_payload jsonb DEFAULT '{}'::jsonb, p_priority integer DEFAULT NULL::integer, p_delay_seconds double precision DEFAULT NULL::double precision, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_expires_seconds double precision DEFAULT NULL::double precision, p_max_attempts integer DEFAULT NULL::integer, p_timeout_seconds integer DEFAULT NULL::integer, p_dedupe_key text DEFAULT NULL::text, p_dedupe text DEFAULT NULL::text, p_dedupe_window_seconds double precision DEFAULT NULL::double precision, p_idempotency_key text DEFAULT NULL::text, p_labels jsonb DEFAULT NULL::jsonb, p_correlation_id text DEFAULT NULL::text, p_trace_id text DEFAULT NULL::text, p_source_ref text DEFAULT NULL::text, p_token text DEFAULT NULL::text, OUT job_id uuid, OUT created boolean, OUT refusal text, OUT field text, OUT value text, OUT hint text)
@@ -480,6 +473,13 @@ function get_job
     granted to app: execute
     granted to tenant: execute
     -- Everything about one job; no row for one that does not exist or is another tenant's.
+
+function hand_over
+    (p_jobs integer, p_now timestamp with time zone)
+    returns integer
+    owner owner language plpgsql volatile parallel unsafe cost 100
+    body b0c59dfc987162a0759290139df2e917ff04c7b9ec63d72ee379715eb38e5f7b
+    -- Decides up to this many of what was handed over, tenants in turns; answers how many were decided.
 
 function hand_over_key
     (p_tenant uuid, p_def integer, p_key text, p_now timestamp with time zone)
@@ -717,6 +717,13 @@ function list_workers
     granted to admin: execute
     -- The workers, the last heard of first, with the leases each holds.
 
+function login_actor
+    ()
+    returns text
+    owner owner language sql stable parallel safe cost 100
+    body b7d8eaf194595df58706115c7aeb43dc2973ce012b0b7bf17f63774b322c2212
+    -- Who calls a verb that needs no context, for the audit.
+
 function look_for_jobs
     (p_tenant uuid, p_state text, p_def_id integer, p_queue_id integer, p_before uuid, p_limit integer, OUT is_cut boolean, OUT last_id uuid, OUT page uuid[])
     returns record
@@ -746,7 +753,7 @@ function map_login
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 0c4290cfc450cd4bf685f4352a0c845d9846b87b401e7217cce843630b61ddac
+    body 0d93decf16afa97c38ea53f2e939ae4dc744b2efc64b453c4718f47c832f5fec
     granted to admin: execute
     -- Super-admin, strict mode: this database login speaks for this tenant and no other.
 
@@ -754,7 +761,7 @@ function meet_twin
     (p_tenant uuid, p_def integer, p_key text, p_policy text, p_new uuid, p_twin uuid, p_window double precision, p_is_of_call boolean, p_now timestamp with time zone, OUT holder uuid, OUT wrong smallint, OUT waits boolean)
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body ecbaac9fe34c27d212cbca0d8c8b2cfc34384f2639b6ea15bee782cb25d579be
+    body 6a9ca77f9a22b7b3c196861aac9ba5370b3773864f41457769777e62214c8e74
     -- What becomes of a job whose dedupe key is held: the twin's id, a refusal, its place, or a place behind it.
 
 function move_later
@@ -772,10 +779,10 @@ function move_live
     -- Parks ready jobs until another time.
 
 function move_queued
-    (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, p_now timestamp with time zone, p_verb text, p_reason text)
+    (p_tenant uuid, p_jobs uuid[], p_due timestamp with time zone, p_now timestamp with time zone, p_verb text, p_actor text, p_reason text)
     returns TABLE(job_id uuid, answer text, state text)
     owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body cafd066231a09491a3376098d45ca8989aced2b481462b653738e0138b9ab08a
+    body b4dbee6cbff06c1dbe2d8790db414c7fc6b4385cce4f24bd5ab3a2abf52c49dd
     -- Gives queued jobs another time, wherever they stand.
 
 function move_waiting
@@ -818,7 +825,7 @@ function override_definition
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 18b121fb603de9cafa50726ef3efb014ea4edf6382e48e452dbee19bfc9539f1
+    body 4607cd4dd19570ae5b9b4e345809e18ad9d8bddd83113ee69e9271bdd849d3d3
     granted to admin: execute
     -- Super-admin: sets fields of a definition instead of the code; a field with null is the code's again. is_enabled switches it off and on.
 
@@ -827,7 +834,7 @@ function pause_definition
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body eb9457617192d77b57460d2189b6486ddd26ff717e2111c2107663fa903da663
+    body 76e70d45fe589585cdd811d4ea894f2db7ad38b986c16ce6002c6e7f8fcb75ba
     granted to admin: execute
     -- Super-admin: no job of this definition is claimed any more.
 
@@ -836,7 +843,7 @@ function pause_lane
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body ac9e51432aedddb6cc0cb9b8ffa97b0ffb2bbe00254009d37f23b6ed35a8950d
+    body b93fd5f8eb4ddaba38c9323bd3cae2b3b29fe0ea2a6b49fc87daa433e30bee55
     granted to app: execute
     granted to tenant: execute
     -- A tenant holds back its own jobs of a definition (null: of all).
@@ -846,7 +853,7 @@ function pause_queue
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body b249494f7d0ef2720429d6aa5e5c5fb25119818d53fcdf2907c0d15554eae7f8
+    body ed039fb6d871431a992614110b1cc71c463861dbf925965f48044b01504bfac6
     granted to admin: execute
     -- Super-admin: nothing of this queue is claimed any more.
 
@@ -855,7 +862,7 @@ function pause_tenant
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 78a71781416a23ed8ed5756c68faf6c8ac69c1622f290779e6c4e278788719a2
+    body 002c4f8fb6ad95bd85dd7bf6a3485b3c4915ff2f73b092796236349dc07d8817
     granted to admin: execute
     -- Super-admin: no job of this tenant is claimed any more; it may still enqueue.
 
@@ -911,7 +918,7 @@ function promote
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 919c16077e2dab87b1f5a2184ffb2efd98749fd867f89bfa57d1e2de013c5c8c
+    body 685522b8fe2e73e47e9de1f1fdcf606abf805d3ee58b9b5c756fcfd6dd7a7b52
     granted to scheduler: execute
     granted to worker: execute
     -- Makes up to this many due jobs ready, and decides what was handed over; answers when the next job is due.
@@ -934,7 +941,7 @@ function put_special_jobs
     (p_tenant uuid, p_source smallint, p_actor text, p_parent uuid, p_rerun_of uuid, p_definitions text[], p_payloads jsonb[], p_priorities integer[], p_delays double precision[], p_run_at timestamp with time zone[], p_expires double precision[], p_max_attempts integer[], p_timeouts integer[], p_dedupe_keys text[], p_dedupe text[], p_windows double precision[], p_idempotency_keys text[], p_labels jsonb[], p_correlation_ids text[], p_trace_ids text[], p_source_refs text[], p_now timestamp with time zone)
     returns TABLE(ordinal integer, job_id uuid, created boolean, refusal text, field text, value text, hint text)
     owner owner language plpgsql volatile parallel unsafe cost 100 rows 1000
-    body 1e3474da5d9d0e8549255f73bcdbcd5cfb9177ab097f08ee191cbea1baa8181e
+    body 13a80165c8f6befad98bd9b314843f4b0105456f1ee44ba2d9aad9b1521db440
     -- Enqueues jobs of any kind: delays, keys, several definitions.
 
 function queue_id_of
@@ -948,7 +955,7 @@ function read_context
     (p_token text DEFAULT current_setting('laneway.ctx'::text, true), OUT tenant uuid, OUT scope text, OUT actor text)
     returns record
     owner owner language plpgsql stable parallel safe cost 100
-    body 5af1ee8a2fbb084c7092700f7e51cac536f4dbc0ebe5060594ce657c39c1dd9d
+    body f1a3bdc37f6b7c74968ad3d52f013bfb5c047a247b264939d14de3fb536cdbf3
     -- Tenant, scope and actor of the caller: mapping of the login, signed token, or nothing.
 
 function record_end
@@ -975,7 +982,7 @@ function register_worker
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 4f65c8230cba172411a0ad2062022f50c7ab23323b4972eb1b44c698d5676237
+    body c77a9a7b356f08901117ed08f0d4359335ad74cf3e772d52de2133546b7c4dbb
     granted to worker: execute
     -- A worker instance says what it can run; said again, it replaces what it said. Answers the short ids that claims carry.
 
@@ -1018,7 +1025,7 @@ function require_definition
     (p_declared jsonb, p_field text)
     returns void
     owner owner language plpgsql stable parallel unsafe cost 100
-    body 7114078fd63bc51e786c5d9c41269d275d32cbe0ef3988f6a79202508629805d
+    body 193671d91eea37a5c10f628845b49fe8826b93c73e99fbf3da4f8f0b14e8b581
     -- Refuses a declaration or override with a field or value that is none.
 
 function require_job_list
@@ -1032,7 +1039,7 @@ function require_number
     (p_field text, p_value jsonb, p_least numeric, p_most numeric, p_is_whole boolean)
     returns void
     owner owner language plpgsql immutable parallel unsafe cost 100
-    body cbecfe4bac6367cc6bdf8610610887dfa2287d2b84ddd49f7168d58bbafc6559
+    body f43ba60ad318e7f5a81ba1a3222ab28364065c944ad13519f51255fa25b276e3
     -- Refuses what is no number within bounds.
 
 function require_page
@@ -1046,7 +1053,7 @@ function require_parallel
     (p_field text, p_count integer, p_dimensions text[])
     returns void
     owner owner language plpgsql immutable parallel unsafe cost 100
-    body 8b6d70a79a45fdde750a5635b6fa31dd4f1621ca70f27267c31d96fe822806cc
+    body 0bb9535fb5fcca3581422cd264ee551d4eb055ddd0c12204beef65acbc403f77
     -- Refuses a batch whose arrays are not parallel.
 
 function require_pass_size
@@ -1060,7 +1067,7 @@ function require_pause
     (p_reason text, p_until timestamp with time zone, p_now timestamp with time zone)
     returns void
     owner owner language plpgsql immutable parallel unsafe cost 100
-    body 4f3107be43b4f5cf2333744e15d17c5560da3bc3d079f38d00713f76f22c7df7
+    body 9c566c27dc261ee6e2500f01f178e9a820af18b9eb820a2348b11870480ab1cc
     -- Refuses a pause without a reason or with an end in the past.
 
 function require_read_committed
@@ -1101,13 +1108,13 @@ function reschedule
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 206491c1932541aa150ef5c2facc4d714bfefdcb38d4b0c0ac847cf27e1babe4
+    body 8442be0b2fe48eb58720a1df8f5a706d1e6884d2adcd202da845a6324500b7c2
     granted to app: execute
     granted to tenant: execute
     -- Gives queued jobs another time. Answers per job: queued, running (it cannot), ended, busy or not_found.
 
 function resume_definition
-    (p_definition text, p_reason text DEFAULT NULL::text)
+    (p_definition text, p_reason text)
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
@@ -1120,13 +1127,13 @@ function resume_lane
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body f826569359d80dad3672701028b00b8c33fd04892cc98858758393a551ccc096
+    body 1c6b2c66c79d357a2218b3544c0edfb68411eebe4a9b781ac08e97aa466c6a89
     granted to app: execute
     granted to tenant: execute
     -- A tenant ends its own pause.
 
 function resume_queue
-    (p_queue text, p_reason text DEFAULT NULL::text)
+    (p_queue text, p_reason text)
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
@@ -1135,7 +1142,7 @@ function resume_queue
     -- Super-admin: ends the pause of a queue.
 
 function resume_tenant
-    (p_tenant uuid, p_reason text DEFAULT NULL::text)
+    (p_tenant uuid, p_reason text)
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
@@ -1153,16 +1160,16 @@ function retry
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 8d9d87b2f3a7df625471244b95f8d46ab8de980ffa9e40a1a4c9afcc89358f60
+    body 2e953cc7d1ab91aee1604433a5041fe358d52352b59b683c93ceb7651c4a9552
     granted to app: execute
     granted to tenant: execute
     -- Makes failed, dead_letter and canceled jobs ready again; the attempt number goes on. Answers per job: queued, active, succeeded (use run_again), conflict with active_twin, busy or not_found.
 
 function retry_one
-    (p_tenant uuid, p_job uuid, p_reason text, p_now timestamp with time zone, OUT answer text, OUT state text, OUT active_twin uuid)
+    (p_tenant uuid, p_job uuid, p_actor text, p_reason text, p_now timestamp with time zone, OUT answer text, OUT state text, OUT active_twin uuid)
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 570a8b9e89cdca4e2ff7414981f61a6dc174cb378a30ff0f447f3f3ab3867808
+    body 9136923e699c393a4f2ec26490dd8bf59d886a17bcade90b5d4080b5e6d90dec
     -- Makes one ended job ready again.
 
 function revoke_context_key
@@ -1203,7 +1210,7 @@ function run_again
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body f87724105afbb05ed50fafe0fdfc8b1c4abf4cd4ca8014be01da66e9af43139f
+    body a74f0183dc3e3034ea7988e3e721278150abbf378bfea54c40412057c101e452
     granted to app: execute
     granted to tenant: execute
     -- A new job from an old one, with its payload or another; rerun_of names the old one. Keys are not taken over.
@@ -1218,7 +1225,7 @@ function run_now
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 43ee2e9789ea6f3f5b71ca4af4cfcd5cb98e216f2425eaa1510a7e8fb0e4a482
+    body 908f6d40036c05e1cfe8aa471bc4b2e3631c1d5686c5040ec3df1cc463b58375
     granted to app: execute
     granted to tenant: execute
     -- Makes queued jobs due at once. Answers per job as reschedule does.
@@ -1240,7 +1247,7 @@ function set_queue
     -- Super-admin: makes a queue or changes it (null: as it is). Ageing counts for jobs that become ready after it; a change of kind rewrites the ready jobs of the queue.
 
 function set_tenant_weight
-    (p_tenant uuid, p_weight integer, p_reason text DEFAULT NULL::text)
+    (p_tenant uuid, p_weight integer, p_reason text)
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
@@ -1252,7 +1259,7 @@ function settle_keys
     (p_tenant uuid, p_ids uuid[], p_defs integer[], p_wrongs smallint[], p_dedupe_keys text[], p_dedupe text[], p_windows double precision[], p_idempotency_keys text[], p_now timestamp with time zone, OUT holders uuid[], OUT wrongs smallint[], OUT waits boolean[])
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 41f44dc585b9054b34b049522905921bef3bf7ce3f1a8ea7d4ce37dad4057e3b
+    body a5fb898673e64539fa2a3b6eccb5ee1952164d0f98e0d616cccaab300db98081
     -- Who holds each item's keys: the item itself (it is new), an earlier job, or nobody that could be found (busy).
 
 function share_turns
@@ -1261,6 +1268,13 @@ function share_turns
     owner owner language plpgsql immutable parallel unsafe cost 100
     body 7d7af2fb03866ad16929ab470fa9a469e122d0930615779c5fce85337be348a0
     -- Splits a claim over lanes by weighted turns, and says where the next claim goes on.
+
+function show_document
+    (p_document jsonb)
+    returns text
+    owner owner language sql stable parallel unsafe cost 100
+    body 36939d7c08f1fef0d132cecdc2e28cdabf03c2520d39139a24a0847b1eb761b2
+    -- The beginning of a document, or what it is where its text would be large.
 
 function snooze
     (p_worker uuid, p_tenants uuid[], p_jobs uuid[], p_attempts integer[], p_delays_seconds double precision[], p_reasons text[] DEFAULT NULL::text[])
@@ -1308,7 +1322,7 @@ function succeed_twin
     (p_tenant uuid, p_def integer, p_key text, p_new uuid, p_twin uuid, p_takes_place boolean, p_until timestamp with time zone, p_now timestamp with time zone, OUT holder uuid, OUT wrong smallint, OUT waits boolean)
     returns record
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 2bf09ecb4bba1d635eadfc71d973fce0f5799001129d56bde46f9574ca9e27eb
+    body e108c4fea06cb2ecb97ca9a666d8fe75d438e3dc21e01979f8c6cc9973694a16
     -- A place behind a running twin.
 
 function suspend_tenant
@@ -1316,7 +1330,7 @@ function suspend_tenant
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 2281f6e945bb43da354352f1aa72e181b86284e5e68e5ec23903256baaa081c0
+    body da337ca50834594edc7f3bc83f02ba260177e857aab37dc5076fb8eaa9070b42
     granted to admin: execute
     -- Super-admin: nothing of this tenant is enqueued or claimed any more; what runs goes on.
 
@@ -1362,7 +1376,7 @@ function take_free_key
     (p_tenant uuid, p_def integer, p_key text, p_job uuid, p_until timestamp with time zone)
     returns uuid
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 55be307cb2e16a343ce2b2159049691e2c083716d6383ac6d8e85cf326691c16
+    body 3ecad059810f17c0709fd6de89406c56b97f8364450bbef2957d4e9b507119fb
     -- Gives the active dedupe key to a job where no active job holds it; answers the holder, null when somebody is at it.
 
 function take_keys
@@ -1396,7 +1410,7 @@ function unmap_login
     -- Super-admin: this login speaks for no tenant any more.
 
 function unsuspend_tenant
-    (p_tenant uuid, p_reason text DEFAULT NULL::text)
+    (p_tenant uuid, p_reason text)
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
@@ -1412,11 +1426,11 @@ function wanted_partitions
     -- The partitions that should exist at this time.
 
 function write_audit
-    (p_tenant uuid, p_verb text, p_target_kind text, p_target text, p_reason text, p_before jsonb, p_after jsonb)
+    (p_tenant uuid, p_verb text, p_target_kind text, p_target text, p_reason text, p_before jsonb, p_after jsonb, p_actor text DEFAULT login_actor())
     returns void
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 8b69dc44df17851c8cf819750b311a25f1d0563780ac4c9163d34b1eb16d5940
-    -- One audit row, by whoever calls.
+    body 5b384a8404d0813bdfac23b8033d6186d036633665b3a640751dc599fa7d4ea1
+    -- One audit row: of the login, or of the actor of a context that was checked.
 
 role admin
     nologin inherit
@@ -1597,7 +1611,6 @@ table handover
     column def_id integer not null -- The definition.
     column key text not null -- The dedupe key.
     constraint handover_pkey PRIMARY KEY (tenant_id, id)
-    CREATE INDEX handover_next ON handover USING btree (id)
     CREATE UNIQUE INDEX handover_pkey ON handover USING btree (tenant_id, id)
     policy admin for select to admin using (true)
     granted to admin: select

@@ -7,7 +7,7 @@ create or replace function backoff_seconds(
 ) returns double precision
 language sql immutable parallel safe
 as $$
-    select least(p_cap, b.wait + case when b.wait < 0.001 or p_jitter < 0.001 then 0 else b.wait * p_jitter * p_random end)
+    select least(p_cap, b.wait + case when b.wait < 0.001 or p_jitter < 0.001 or p_random < 0.000001 then 0 else b.wait * p_jitter * p_random end)
     from (
         select least(p_cap, case p_kind
             when 'fixed' then p_base

@@ -61,6 +61,8 @@ begin
             or length(v_part[5]) not between 1 and 16 or v_part[5] ~ '[^0-9]'
             or length(v_part[6]) not between 1 and 80 or v_part[6] ~ '[^A-Za-z0-9:_-]'
             or v_part[3] not like '________-____-____-____-____________' or translate(v_part[3], '0123456789abcdef', '') <> '----'
+            -- the system tenant is administered, not entered
+            or v_part[3] = '00000000-0000-0000-0000-000000000001'
         then null
         else v_part[3]::uuid end
     into v_tenant, v_scope, tenant
@@ -70,7 +72,7 @@ begin
     if p_token is null or p_token = '' then
         tenant := v_tenant;
         scope := v_scope;
-        actor := case when v_tenant is not null then 'login:' || left(session_user, 74) end;
+        actor := case when v_tenant is not null then login_actor() end;
     elsif tenant is null then
         return;
     elsif v_tenant <> tenant or not is_within(v_part[2], v_part[5]::bigint) or (v_tenant is null and is_strict_login()) then
@@ -89,12 +91,13 @@ language sql stable parallel safe security definer set search_path from current
 as 'select c.tenant from read_context() c';
 comment on function current_tenant() is 'The tenant the caller may see, or null: then it sees no rows. All policies ask this one function.';
 
-create or replace function current_actor() returns text
+-- Verbs over all tenants are written down under the login: the context of a tenant names whoever its token says.
+create or replace function login_actor() returns text
 language sql stable parallel safe
 as $$
-    select coalesce((select c.actor from read_context() c), 'login:' || session_user)
+    select 'login:' || left(session_user, 74)
 $$;
-comment on function current_actor() is 'Who calls, for the audit: the actor of the context, else the login.';
+comment on function login_actor() is 'Who calls a verb that needs no context, for the audit.';
 
 -- Every tenant function begins with this. A foreign tenant and one that does not exist get the same answer.
 create or replace function require_tenant(p_scope text, p_tenant uuid, p_token text default null) returns text

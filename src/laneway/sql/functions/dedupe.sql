@@ -11,9 +11,11 @@ language plpgsql volatile
 as $$
 declare
     v_first uuid[];
+    v_askers bigint[];
     v_leaders bigint[];
     v_order integer[];
     v_place integer;
+    v_holder uuid;
     v_met record;
     i integer;
 begin
@@ -21,6 +23,17 @@ begin
     wrongs := p_wrongs;
     waits := array_fill(false, array[cardinality(p_ids)]);
     if p_idempotency_keys is not null then
+        -- a repeat of what went in before its definition or tenant was switched off is answered with that job
+        for i in 1..cardinality(p_ids) loop
+            continue when wrongs[i] is null or wrongs[i] not in (2, 6) or p_idempotency_keys[i] is null;
+            select k.job_id into v_holder
+            from job_key k
+            where k.tenant_id = p_tenant and k.def_id = p_defs[i] and k.kind = 2 and k.key = p_idempotency_keys[i];
+            if v_holder is not null then
+                holders[i] := v_holder;
+                wrongs[i] := null;
+            end if;
+        end loop;
         v_first := take_keys(p_tenant, 2::smallint, p_ids, p_defs, wrongs, p_idempotency_keys, null, p_now);
         for i in 1..cardinality(p_ids) loop
             if wrongs[i] is null and p_idempotency_keys[i] is not null then
@@ -32,31 +45,44 @@ begin
     if p_dedupe_keys is null then
         return;
     end if;
-    -- an item that is only the answer of an earlier one has no twin to meet
-    v_first := take_keys(p_tenant, 0::smallint, p_ids, p_defs,
-        array(select case when w.holder <> w.id then 0::smallint else w.wrong end
-            from unnest(wrongs, holders, p_ids) with ordinality as w (wrong, holder, id, place) order by w.place),
-        p_dedupe_keys, p_windows, p_now);
-    -- items of one call with one key meet the twin once: the first of them, and the others are answered with it
-    v_leaders := array(
-        select case when u.is_loser then min(u.place) over (partition by u.def_id, u.key, u.is_loser) end
+    -- items of one call with one key are judged as if they came one after the other: the last replace is what becomes of
+    -- them, else the first. That one item asks for the key
+    v_askers := array(
+        select case when u.is_asking then coalesce(max(u.place) filter (where u.policy = 'replace') over key, min(u.place) over key) end
         from (
-            select u.place, u.def_id, u.key, u.wrong is null and u.holder = u.id and u.key is not null
-                and u.first is distinct from u.id as is_loser
-            from unnest(p_ids, p_defs, p_dedupe_keys, wrongs, holders, v_first) with ordinality
-                as u (id, def_id, key, wrong, holder, first, place)
+            select u.*, u.wrong is null and u.holder = u.id and u.key is not null as is_asking
+            from unnest(p_ids, p_defs, p_dedupe_keys, p_dedupe, wrongs, holders) with ordinality
+                as u (id, def_id, key, policy, wrong, holder, place)
         ) u
+        window key as (partition by u.def_id, u.key, u.is_asking)
         order by u.place);
-    -- leaders first, in key order: a place behind a twin is a key as well, for which two calls may wait; then who follows
+    v_first := take_keys(p_tenant, 0::smallint, p_ids, p_defs, wrongs,
+        array(select case when a.asker = a.place then a.key end
+            from unnest(p_dedupe_keys, v_askers) with ordinality as a (key, asker, place) order by a.place),
+        p_windows, p_now);
+    v_first := array(select v_first[a.asker] from unnest(v_askers) with ordinality as a (asker, place) order by a.place);
+    -- of those that change something (requeue, replace) one meets the twin, and the others are answered with it
+    v_leaders := array(
+        select case when u.is_loser then coalesce(max(u.place) filter (where u.policy = 'replace') over key,
+            min(u.place) filter (where u.policy = 'requeue') over key) end
+        from (
+            select u.*, u.asker is not null and u.first is distinct from u.id as is_loser
+            from unnest(p_ids, p_defs, p_dedupe_keys, p_dedupe, v_askers, v_first) with ordinality
+                as u (id, def_id, key, policy, asker, first, place)
+        ) u
+        window key as (partition by u.def_id, u.key, u.is_loser)
+        order by u.place);
+    -- leaders first, in key order: a place behind a twin is a key as well, for which two calls may wait
     v_order := array(
         select l.place
-        from unnest(v_leaders, p_defs, p_dedupe_keys) with ordinality as l (leader, def_id, key, place)
-        where l.leader is not null
-        order by l.leader < l.place, l.def_id, l.key, l.place);
+        from unnest(v_leaders, v_askers, v_first, p_ids, p_defs, p_dedupe_keys) with ordinality
+            as l (leader, asker, first, id, def_id, key, place)
+        where l.asker is not null and l.first is distinct from l.id
+        order by l.leader is distinct from l.place, l.def_id, l.key, l.place);
     foreach i in array v_order loop
         if v_first[i] is null then
             wrongs[i] := 19;
-        elsif v_leaders[i] < i then
+        elsif v_leaders[i] <> i and (p_dedupe[i] in ('requeue', 'replace') or i > v_leaders[i]) then
             holders[i] := holders[v_leaders[i]];
             wrongs[i] := case when p_dedupe[i] = 'error' then 18 else wrongs[v_leaders[i]] end;
         else
@@ -193,9 +219,11 @@ begin
     select k.job_id into v_successor from job_key k where k.tenant_id = p_tenant and k.def_id = p_def and k.kind = 1 and k.key = p_key;
     perform end_queued(array[p_tenant], array[v_successor], 4::smallint, 4::smallint, 'replaced by ' || p_new, p_now)
     where v_successor is not null;
-    insert into job_key (tenant_id, def_id, kind, key, job_id, until)
+    -- no window is shortened by who comes after
+    insert into job_key as k (tenant_id, def_id, kind, key, job_id, until)
     values (p_tenant, p_def, 0, p_key, p_new, v_until)
-    on conflict (tenant_id, def_id, kind, key) do update set job_id = excluded.job_id, until = excluded.until, is_ended = false;
+    on conflict (tenant_id, def_id, kind, key) do update
+    set job_id = excluded.job_id, until = greatest(k.until, excluded.until), is_ended = false;
     holder := p_new;
 end
 $$;
@@ -242,8 +270,9 @@ begin
     end if;
     if holder is not null and cardinality(end_queued(array[p_tenant], array[holder], 4::smallint, 4::smallint,
         'replaced by ' || p_new, p_now)) = 1 then
-        insert into job_key (tenant_id, def_id, kind, key, job_id, until) values (p_tenant, p_def, 1, p_key, p_new, p_until)
-        on conflict (tenant_id, def_id, kind, key) do update set job_id = excluded.job_id, until = excluded.until;
+        insert into job_key as k (tenant_id, def_id, kind, key, job_id, until) values (p_tenant, p_def, 1, p_key, p_new, p_until)
+        on conflict (tenant_id, def_id, kind, key) do update
+        set job_id = excluded.job_id, until = greatest(k.until, excluded.until);
         holder := p_new;
         waits := true;
     else
@@ -279,9 +308,13 @@ begin
     insert into handover (tenant_id, id, kind, def_id, key)
     select h.tenant_id, new_id(), 1, h.def_id, h.key
     from held h
-    where h.kind = 0 and exists (
-        select from job_key s
-        where s.tenant_id = h.tenant_id and s.def_id = h.def_id and s.kind = 1 and s.key = h.key
+    where h.kind = 0 and (
+        -- an older snapshot may not see the successor: promote looks
+        current_setting('transaction_isolation') not in ('read committed', 'read uncommitted')
+        or exists (
+            select from job_key s
+            where s.tenant_id = h.tenant_id and s.def_id = h.def_id and s.kind = 1 and s.key = h.key
+        )
     );
 end
 $$;
@@ -317,7 +350,7 @@ begin
     for update skip locked;
     if v_row is not null then
         update job_key k
-        set job_id = p_job, until = case when k.job_id = p_job then k.until else p_until end, is_ended = false
+        set job_id = p_job, until = greatest(k.until, p_until), is_ended = false
         where k.ctid = v_row;
         return case when found then p_job end;
     end if;

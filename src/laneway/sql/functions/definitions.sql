@@ -21,7 +21,7 @@ declare
     v_all jsonb := definition_defaults() || p_declared;
 begin
     if jsonb_typeof(p_declared) is distinct from 'object' then
-        perform refuse('malformed', p_field, left(p_declared::text, 80), 'Give an object.');
+        perform refuse('malformed', p_field, show_document(p_declared), 'Give an object.');
     end if;
     select k into v_name from jsonb_object_keys(p_declared) k where not definition_defaults() ? k limit 1;
     if v_name is not null then
@@ -36,31 +36,31 @@ begin
     perform require_number(p_field || '.backoff_cap_seconds', v_all -> 'backoff_cap_seconds', 1, 86400, false);
     perform require_number(p_field || '.backoff_jitter', v_all -> 'backoff_jitter', 0, 1, false);
     if coalesce(v_all ->> 'backoff_kind', '') not in ('exponential', 'linear', 'fixed', 'list') then
-        perform refuse('malformed', p_field || '.backoff_kind', v_all ->> 'backoff_kind', 'Use exponential, linear, fixed or list.');
+        perform refuse('malformed', p_field || '.backoff_kind', show_document(v_all -> 'backoff_kind'), 'Use exponential, linear, fixed or list.');
     end if;
     if v_all ->> 'backoff_kind' = 'list' or v_all -> 'backoff_list_seconds' <> 'null' then
         if jsonb_typeof(v_all -> 'backoff_list_seconds') <> 'array'
             or jsonb_array_length(v_all -> 'backoff_list_seconds') not between 1 and 100 then
-            perform refuse('malformed', p_field || '.backoff_list_seconds', left(v_all ->> 'backoff_list_seconds', 80), 'Give 1 to 100 waits in seconds.');
+            perform refuse('malformed', p_field || '.backoff_list_seconds', show_document(v_all -> 'backoff_list_seconds'), 'Give 1 to 100 waits in seconds.');
         end if;
         perform require_number(p_field || '.backoff_list_seconds', w, 0, 86400, false) from jsonb_array_elements(v_all -> 'backoff_list_seconds') w;
     end if;
     if jsonb_typeof(v_all -> 'is_enabled') <> 'boolean' or jsonb_typeof(v_all -> 'is_system') <> 'boolean' then
-        perform refuse('malformed', p_field || '.is_enabled', v_all ->> 'is_enabled', 'Use true or false, for is_system as well.');
+        perform refuse('malformed', p_field || '.is_enabled', show_document(v_all -> 'is_enabled'), 'Use true or false, for is_system as well.');
     end if;
     if jsonb_typeof(v_all -> 'description') <> 'string' or length(v_all ->> 'description') > 2000 then
-        perform refuse('malformed', p_field || '.description', left(v_all ->> 'description', 80), 'Give at most 2000 characters.');
+        perform refuse('malformed', p_field || '.description', show_document(v_all -> 'description'), 'Give at most 2000 characters.');
     end if;
     if jsonb_typeof(v_all -> 'queue') <> 'string' or v_all ->> 'queue' !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,119}$' then
-        perform refuse('malformed', p_field || '.queue', v_all ->> 'queue', 'Use 1 to 120 of A-Z a-z 0-9 _ . : -, beginning with a letter or digit.');
+        perform refuse('malformed', p_field || '.queue', show_document(v_all -> 'queue'), 'Use 1 to 120 of A-Z a-z 0-9 _ . : -, beginning with a letter or digit.');
     end if;
     if jsonb_typeof(v_all -> 'tags') <> 'array' or jsonb_array_length(v_all -> 'tags') > 50
         or exists (select from jsonb_array_elements(v_all -> 'tags') t where jsonb_typeof(t) <> 'string' or length(t #>> '{}') not between 1 and 63) then
-        perform refuse('malformed', p_field || '.tags', left(v_all ->> 'tags', 80), 'Give at most 50 words of 1 to 63 characters.');
+        perform refuse('malformed', p_field || '.tags', show_document(v_all -> 'tags'), 'Give at most 50 words of 1 to 63 characters.');
     end if;
     if v_all -> 'schema' <> 'null' and (jsonb_typeof(v_all -> 'schema') not in ('object', 'boolean')
         or judge_document(v_all -> 'schema', 262144) is not null) then
-        perform refuse('malformed', p_field || '.schema', left(v_all ->> 'schema', 80), 'Give a JSON Schema of at most 262144 bytes and 32 levels.');
+        perform refuse('malformed', p_field || '.schema', show_document(v_all -> 'schema'), 'Give a JSON Schema of at most 262144 bytes and 32 levels.');
     end if;
 end
 $$;
@@ -71,11 +71,11 @@ language plpgsql immutable
 as $$
 begin
     if jsonb_typeof(p_value) is distinct from 'number' then
-        perform refuse('malformed', p_field, left(p_value::text, 80), format('Give a number from %s to %s.', p_least, p_most));
+        perform refuse('malformed', p_field, show_document(p_value), format('Give a number from %s to %s.', p_least, p_most));
     end if;
     if p_value::numeric not between p_least and p_most or scale(p_value::numeric) > 1000
         or (p_is_whole and p_value::numeric <> trunc(p_value::numeric)) or (p_value::numeric <> 0 and p_value::numeric < 1e-300) then
-        perform refuse('out_of_range', p_field, left(p_value::text, 80),
+        perform refuse('out_of_range', p_field, show_document(p_value),
             format('Use %s%s to %s.', case when p_is_whole then 'a whole number from ' else '' end, p_least, p_most));
     end if;
 end
@@ -149,7 +149,7 @@ begin
         perform refuse('malformed', 'p_app', p_app, 'Name the code base in 1 to 63 of A-Z a-z 0-9 _ . -');
     end if;
     if jsonb_typeof(p_definitions) is distinct from 'object' then
-        perform refuse('malformed', 'p_definitions', left(p_definitions::text, 80), 'Give an object: key to declaration.');
+        perform refuse('malformed', 'p_definitions', show_document(p_definitions), 'Give an object: key to declaration.');
     end if;
     for v_key in select k from jsonb_object_keys(p_definitions) k loop
         if v_key !~ '^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,119}$' then
@@ -265,7 +265,7 @@ declare
 begin
     perform require_pause(p_reason, null, v_now);
     if jsonb_typeof(p_overrides) is distinct from 'object' then
-        perform refuse('malformed', 'p_overrides', left(p_overrides::text, 80), 'Give an object.');
+        perform refuse('malformed', 'p_overrides', show_document(p_overrides), 'Give an object.');
     end if;
     select d.overrides, d.declared into v_before, v_declared from definition d where d.def_id = v_def_id for update;
     -- a null takes a field back; nulls inside a schema are the schema's own

@@ -127,7 +127,7 @@ begin
     cross join lateral explain_refusal(u.wrong, u.definition, u.payload, u.priority, case u.wrong
         when 7 then u.delay::text when 8 then u.expires::text when 9 then u.max_attempts::text when 10 then u.timeout::text
         when 11 then u.dedupe_key when 12 then u.idempotency_key when 13 then u.dedupe when 14 then u.dedupe_window::text
-        when 15 then u.labels::text when 16 then u.correlation_id when 17 then u.run_at::text
+        when 15 then show_document(u.labels) when 16 then u.correlation_id when 17 then u.run_at::text
         when 20 then u.trace_id when 21 then u.source_ref when 18 then u.dedupe_key when 19 then coalesce(u.dedupe_key, u.idempotency_key) end) r
     where u.wrong is not null;
 end

@@ -36,9 +36,9 @@ begin
     if p_count is null or p_count > 10000 then
         perform refuse('out_of_range', p_field, coalesce(p_count::text, 'null'), 'Give arrays of at most 10000 items.');
     end if;
-    if ('[1:' || p_count || ']') <> any (array_remove(p_dimensions, null)) and p_count > 0 then
+    if (case when p_count = 0 then 'none' else '[1:' || p_count || ']' end) <> any (array_remove(p_dimensions, null)) then
         perform refuse('malformed', p_field, array_to_string(p_dimensions, ' '),
-            'Give arrays of one dimension and one length, from 1 to ' || p_count || '.');
+            'Give arrays of one dimension, which begin at 1 and have ' || p_count || ' items.');
     end if;
 end
 $$;

@@ -141,3 +141,12 @@ as $$
     end
 $$;
 comment on function judge_document(jsonb, integer) is 'Whether a document is too large (3: its text takes more bytes than this) or too deep (4: more than 32 levels); null: it fits.';
+
+-- What an answer shows of a document that was refused. Its text may be a thousand times what it takes in memory.
+create or replace function show_document(p_document jsonb) returns text
+language sql stable
+as $$
+    select case when judge_document(p_document, 65536) is null then left(p_document::text, 80)
+        else jsonb_typeof(p_document) || ' of ' || pg_column_size(p_document #> '{}') || ' bytes' end
+$$;
+comment on function show_document(jsonb) is 'The beginning of a document, or what it is where its text would be large.';

@@ -75,9 +75,10 @@ begin
         v_rest := array(select j from unnest(v_rest) j where j <> all (v_ended) and j <> all (v_asked) and is_active(p_tenant, j));
         exit when cardinality(v_rest) = 0;
     end loop;
-    perform write_audit(p_tenant, 'cancel', 'job', j::text, p_reason, '{"state": "queued"}', '{"state": "canceled"}') from unnest(v_ended) j;
+    perform write_audit(p_tenant, 'cancel', 'job', j::text, p_reason, '{"state": "queued"}', '{"state": "canceled"}', v_actor)
+    from unnest(v_ended) j;
     perform write_audit(p_tenant, 'cancel', 'job', j::text, p_reason, '{"state": "running"}',
-        '{"state": "running", "is_cancel_requested": true}') from unnest(v_changed) j;
+        '{"state": "running", "is_cancel_requested": true}', v_actor) from unnest(v_changed) j;
     return query
     select u.job_id,
         case when u.job_id = any (v_ended) then 'canceled' when u.job_id = any (v_asked) then 'requested' else x.answer end,
@@ -172,14 +173,16 @@ begin
     perform require_job_list(p_jobs, p_reason);
     foreach v_job in array p_jobs loop
         return query
-        select v_job, r.answer, r.state, r.active_twin from retry_one(p_tenant, v_job, p_reason, v_now) r;
+        select v_job, r.answer, r.state, r.active_twin from retry_one(p_tenant, v_job, v_actor, p_reason, v_now) r;
     end loop;
 end
 $$;
 comment on function retry(uuid, uuid[], text, text)
 is 'Makes failed, dead_letter and canceled jobs ready again; the attempt number goes on. Answers per job: queued, active, succeeded (use run_again), conflict with active_twin, busy or not_found.';
 
-create or replace function retry_one(p_tenant uuid, p_job uuid, p_reason text, p_now timestamptz, out answer text, out state text, out active_twin uuid)
+create or replace function retry_one(
+    p_tenant uuid, p_job uuid, p_actor text, p_reason text, p_now timestamptz, out answer text, out state text, out active_twin uuid
+)
 language plpgsql volatile
 as $$
 declare
@@ -243,13 +246,13 @@ begin
         v_releases, 0, v_queue.is_strict, false,
         exists (select from job_key k where k.tenant_id = p_tenant and k.job_id = p_job), v_job.timeout_seconds);
     perform write_audit(p_tenant, 'retry', 'job', p_job::text, p_reason, jsonb_build_object('state', state, 'attempt', v_attempt),
-        jsonb_build_object('state', 'queued'));
+        jsonb_build_object('state', 'queued'), p_actor);
     perform ring(array[v_job.queue_id]);
     state := 'queued';
     answer := 'queued';
 end
 $$;
-comment on function retry_one(uuid, uuid, text, timestamptz) is 'Makes one ended job ready again.';
+comment on function retry_one(uuid, uuid, text, text, timestamptz) is 'Makes one ended job ready again.';
 
 create or replace function run_again(p_tenant uuid, p_job uuid, p_payload jsonb default null, p_reason text default null, p_token text default null)
 returns table (job_id uuid, created boolean, refusal text, field text, value text, hint text)
@@ -274,7 +277,7 @@ begin
         array[v_job.priority::integer], null, null, null, array[v_job.max_attempts], array[v_job.timeout_seconds], null, null, null, null,
         array[v_job.labels], array[v_job.correlation_id], array[v_job.trace_id], array[v_job.source_ref]) n;
     if v_new.created then
-        perform write_audit(p_tenant, 'run_again', 'job', p_job::text, p_reason, null, jsonb_build_object('job', v_new.job_id));
+        perform write_audit(p_tenant, 'run_again', 'job', p_job::text, p_reason, null, jsonb_build_object('job', v_new.job_id), v_actor);
     end if;
     return query values (v_new.job_id, v_new.created, v_new.refusal, v_new.field, v_new.value, v_new.hint);
 end
@@ -302,7 +305,8 @@ begin
         perform refuse('out_of_range', 'p_run_at', p_run_at::text, 'Use a time within ten years.');
     end if;
     return query
-    select * from move_queued(p_tenant, p_jobs, coalesce(p_run_at, v_now + make_interval(secs => p_delay_seconds)), v_now, 'reschedule', p_reason);
+    select * from move_queued(p_tenant, p_jobs, coalesce(p_run_at, v_now + make_interval(secs => p_delay_seconds)), v_now,
+        'reschedule', v_actor, p_reason);
 end
 $$;
 comment on function reschedule(uuid, uuid[], timestamptz, double precision, text, text)
@@ -318,13 +322,14 @@ declare
 begin
     perform require_job_list(p_jobs, p_reason);
     return query
-    select * from move_queued(p_tenant, p_jobs, v_now, v_now, 'run_now', p_reason);
+    select * from move_queued(p_tenant, p_jobs, v_now, v_now, 'run_now', v_actor, p_reason);
 end
 $$;
 comment on function run_now(uuid, uuid[], text, text) is 'Makes queued jobs due at once. Answers per job as reschedule does.';
 
-create or replace function move_queued(p_tenant uuid, p_jobs uuid[], p_due timestamptz, p_now timestamptz, p_verb text, p_reason text)
-returns table (job_id uuid, answer text, state text)
+create or replace function move_queued(
+    p_tenant uuid, p_jobs uuid[], p_due timestamptz, p_now timestamptz, p_verb text, p_actor text, p_reason text
+) returns table (job_id uuid, answer text, state text)
 language plpgsql volatile
 as $$
 #variable_conflict use_column
@@ -353,7 +358,7 @@ begin
         exit when cardinality(v_rest) = 0;
     end loop;
     perform write_audit(p_tenant, p_verb, 'job', m.job_id::text, p_reason, jsonb_build_object('run_at', m.due_at),
-        jsonb_build_object('run_at', greatest(p_due, p_now)))
+        jsonb_build_object('run_at', greatest(p_due, p_now)), p_actor)
     from unnest(v_moved, v_dues) as m (job_id, due_at);
     if cardinality(v_moved) > 0 and p_due <= p_now then
         perform ring(array(select distinct l.queue_id from unnest(v_moved) j join live l on l.tenant_id = p_tenant and l.job_id = j));
@@ -367,7 +372,7 @@ begin
     order by u.place;
 end
 $$;
-comment on function move_queued(uuid, uuid[], timestamptz, timestamptz, text, text) is 'Gives queued jobs another time, wherever they stand.';
+comment on function move_queued(uuid, uuid[], timestamptz, timestamptz, text, text, text) is 'Gives queued jobs another time, wherever they stand.';
 
 -- Answers the jobs that it moved, when each was due before, and those that are where they were asked to be: a job that is
 -- ready keeps its place when it is made due at once.

@@ -8,8 +8,8 @@ begin
     if coalesce(p_reason, '') = '' then
         perform refuse('required', 'p_reason', null, 'Say why, in 1 to 1000 characters: whoever is on call will ask.');
     end if;
-    if p_until <= p_now then
-        perform refuse('out_of_range', 'p_until', p_until::text, 'Use a time to come, or none.');
+    if p_until <= p_now or p_until > p_now + interval '10 years' then
+        perform refuse('out_of_range', 'p_until', p_until::text, 'Use a time within ten years, or none.');
     end if;
 end
 $$;
@@ -34,15 +34,15 @@ begin
     perform require_pause(p_reason, p_until, v_now);
     v_before := (select pause_words(q.paused_at, q.paused_until, q.paused_by, q.paused_reason) from queue q where q.queue_id = v_queue_id);
     update queue q
-    set paused_at = v_now, paused_until = p_until, paused_by = current_actor(), paused_reason = p_reason
+    set paused_at = v_now, paused_until = p_until, paused_by = login_actor(), paused_reason = p_reason
     where q.queue_id = v_queue_id;
     perform write_audit(system_tenant(), 'pause', 'queue', p_queue, p_reason, v_before,
-        pause_words(v_now, p_until, current_actor(), p_reason));
+        pause_words(v_now, p_until, login_actor(), p_reason));
 end
 $$;
 comment on function pause_queue(text, text, timestamptz) is 'Super-admin: nothing of this queue is claimed any more.';
 
-create or replace function resume_queue(p_queue text, p_reason text default null) returns void
+create or replace function resume_queue(p_queue text, p_reason text) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
@@ -71,15 +71,15 @@ begin
     perform require_pause(p_reason, p_until, v_now);
     v_before := (select pause_words(d.paused_at, d.paused_until, d.paused_by, d.paused_reason) from definition d where d.def_id = v_def_id);
     update definition d
-    set paused_at = v_now, paused_until = p_until, paused_by = current_actor(), paused_reason = p_reason
+    set paused_at = v_now, paused_until = p_until, paused_by = login_actor(), paused_reason = p_reason
     where d.def_id = v_def_id;
     perform write_audit(system_tenant(), 'pause', 'definition', p_definition, p_reason, v_before,
-        pause_words(v_now, p_until, current_actor(), p_reason));
+        pause_words(v_now, p_until, login_actor(), p_reason));
 end
 $$;
 comment on function pause_definition(text, text, timestamptz) is 'Super-admin: no job of this definition is claimed any more.';
 
-create or replace function resume_definition(p_definition text, p_reason text default null) returns void
+create or replace function resume_definition(p_definition text, p_reason text) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
@@ -108,18 +108,18 @@ begin
     v_before := (select pause_words(c.paused_at, c.paused_until, c.paused_by, c.paused_reason)
         from tenant_control c where c.tenant_id = p_tenant);
     update tenant_control c
-    set paused_at = v_now, paused_until = p_until, paused_by = current_actor(), paused_reason = p_reason
+    set paused_at = v_now, paused_until = p_until, paused_by = login_actor(), paused_reason = p_reason
     where c.tenant_id = p_tenant;
     if not found then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
     end if;
     perform write_audit(p_tenant, 'pause', 'tenant', p_tenant::text, p_reason, v_before,
-        pause_words(v_now, p_until, current_actor(), p_reason));
+        pause_words(v_now, p_until, login_actor(), p_reason));
 end
 $$;
 comment on function pause_tenant(uuid, text, timestamptz) is 'Super-admin: no job of this tenant is claimed any more; it may still enqueue.';
 
-create or replace function resume_tenant(p_tenant uuid, p_reason text default null) returns void
+create or replace function resume_tenant(p_tenant uuid, p_reason text) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
@@ -161,7 +161,7 @@ begin
     set paused_at = excluded.paused_at, paused_until = excluded.paused_until, paused_by = excluded.paused_by,
         paused_reason = excluded.paused_reason;
     perform write_audit(p_tenant, 'pause', 'lane', coalesce(p_definition, '*'), p_reason, v_before,
-        pause_words(v_now, p_until, current_actor(), p_reason));
+        pause_words(v_now, p_until, v_actor, p_reason), v_actor);
 end
 $$;
 comment on function pause_lane(uuid, text, text, timestamptz, text)
@@ -179,7 +179,7 @@ begin
     v_before := (select pause_words(p.paused_at, p.paused_until, p.paused_by, p.paused_reason)
         from tenant_pair p where p.tenant_id = p_tenant and p.def_id = v_def_id);
     delete from tenant_pair p where p.tenant_id = p_tenant and p.def_id = v_def_id;
-    perform write_audit(p_tenant, 'resume', 'lane', coalesce(p_definition, '*'), p_reason, v_before, null);
+    perform write_audit(p_tenant, 'resume', 'lane', coalesce(p_definition, '*'), p_reason, v_before, null, v_actor);
     perform ring_for(p_tenant);
 end
 $$;

@@ -43,7 +43,7 @@ end
 $$;
 comment on function require_weight(integer) is 'Refuses a weight that is none.';
 
-create or replace function set_tenant_weight(p_tenant uuid, p_weight integer, p_reason text default null) returns void
+create or replace function set_tenant_weight(p_tenant uuid, p_weight integer, p_reason text) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
@@ -71,7 +71,7 @@ declare
 begin
     perform require_pause(p_reason, null, v_now);
     update tenant_control c
-    set suspended_at = v_now, suspended_by = current_actor(), suspended_reason = p_reason
+    set suspended_at = v_now, suspended_by = login_actor(), suspended_reason = p_reason
     where c.tenant_id = p_tenant;
     if not found then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
@@ -82,7 +82,7 @@ end
 $$;
 comment on function suspend_tenant(uuid, text) is 'Super-admin: nothing of this tenant is enqueued or claimed any more; what runs goes on.';
 
-create or replace function unsuspend_tenant(p_tenant uuid, p_reason text default null) returns void
+create or replace function unsuspend_tenant(p_tenant uuid, p_reason text) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
@@ -112,8 +112,8 @@ begin
     if p_scope is null or p_scope not in ('r', 'o', 'a') then
         perform refuse('malformed', 'p_scope', p_scope, 'Use r (read), o (operate) or a (administer).');
     end if;
-    if not exists (select from tenant t where t.tenant_id = p_tenant) then
-        perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants().');
+    if not exists (select from tenant t where t.tenant_id = p_tenant and not t.is_system) then
+        perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants(); the system tenant is nobody''s.');
     end if;
     insert into tenant_login as l (login, tenant_id, scope) values (p_login, p_tenant, p_scope)
     on conflict (login) do update set tenant_id = excluded.tenant_id, scope = excluded.scope;

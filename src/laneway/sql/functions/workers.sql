@@ -26,7 +26,11 @@ begin
         perform refuse('required', 'p_queues', null, 'Name the queues it serves and the definitions it can run.');
     end if;
     if p_labels is not null and not is_label_set(p_labels) then
-        perform refuse('malformed', 'p_labels', left(p_labels::text, 80), 'Use a flat object of short texts.');
+        perform refuse('malformed', 'p_labels', show_document(p_labels), 'Use a flat object of short texts.');
+    end if;
+    perform from worker w where w.worker_id = p_worker for no key update skip locked;
+    if not found and exists (select from worker w where w.worker_id = p_worker) then
+        perform refuse('busy', 'p_worker', p_worker::text, 'Say it again in a moment.');
     end if;
     if exists (select from worker w where w.worker_id = p_worker and w.ended_at is not null) then
         perform refuse('conflict', 'p_worker', p_worker::text, 'That instance has ended; a process start takes a fresh uuid.');
@@ -89,16 +93,21 @@ end
 $$;
 comment on function held(uuid) is 'What an instance holds: asked after a claim whose answer was cut off, to release what it does not know.';
 
-create or replace function end_worker(p_worker uuid) returns void
+create or replace function end_worker(p_worker uuid) returns boolean
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
     v_now timestamptz := clock();
 begin
+    perform from worker w where w.worker_id = p_worker for no key update skip locked;
+    if not found then
+        return not exists (select from worker w where w.worker_id = p_worker and w.ended_at is null);
+    end if;
     update worker w set ended_at = v_now where w.worker_id = p_worker and w.ended_at is null;
+    return true;
 end
 $$;
-comment on function end_worker(uuid) is 'A worker says goodbye, after it has released what it held; said again, nothing changes.';
+comment on function end_worker(uuid) is 'A worker says goodbye, after it has released what it held; said again, nothing changes. False: somebody holds its row, say it again.';
 
 create or replace function drain_worker(p_worker uuid, p_reason text) returns void
 language plpgsql volatile security definer set search_path from current

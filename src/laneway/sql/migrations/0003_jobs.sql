@@ -200,7 +200,6 @@ create table handover (
     key text not null,
     primary key (tenant_id, id)
 ) with (vacuum_truncate = off);
-create index handover_next on handover (id);
 comment on table handover is '"Look at this again": written by a verb that could not decide, drained by promote.';
 comment on column handover.tenant_id is 'Whose it is.';
 comment on column handover.id is 'Its own id, so that two never conflict.';
