@@ -238,3 +238,23 @@ def test_a_retry_under_an_older_snapshot_is_a_clean_40001(lab, tenant, worker, c
         lab("caller", "retry_one", tenant, claim.job_id)
     lab.rollback("caller")
     lab.verify()
+
+
+@pytest.mark.parametrize("level", ABOVE)
+@pytest.mark.parametrize("verb", ["cancel_one", "force_cancel_one"])
+def test_a_successor_that_an_older_snapshot_does_not_see_is_handed_over_all_the_same(lab, tenant, worker, level, verb):
+    twin = lab.heart.job(tenant, dedupe_key="k")
+    lab.begin("other")
+    assert lab("other", "reschedule_one", tenant, twin, delay_seconds=3600).answer == "queued"
+    lab.begin("caller", isolation=level)
+    lab("caller", "select 1 from live limit 1")
+    successor = lab.heart.enqueue(tenant, dedupe_key="k", dedupe="requeue").job_id
+    lab.rollback("other")
+    lab.heart.promote()
+    assert lab.heart.count("handover") == 0, "the twin is alive and nobody holds it: its end will tell"
+    assert lab("caller", verb, tenant, twin).answer == "canceled"
+    lab.commit("caller")
+    lab.heart.promote()
+    lab.heart.promote()
+    assert [claim.job_id for claim in worker.claim(5)] == [successor]
+    lab.verify()

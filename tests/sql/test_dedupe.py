@@ -301,3 +301,79 @@ def test_bulk_calls_with_crossed_keys_of_running_twins_do_not_wait_in_a_circle(d
         thread.join()
     assert errors == []
     heart.verify()
+
+
+class TestItemsOfOneCall:
+    """Of one key: judged as if they came one after the other."""
+
+    @staticmethod
+    def put_both(lane, *policies):
+        items = [{"dedupe_key": "k", "dedupe": policy, "payload": {"n": n}} for n, policy in enumerate(policies, 1)]
+        return lane.heart.enqueue_many(lane.tenant, items)
+
+    def test_a_refused_one_refuses_no_other(self, lane):
+        twin = put(lane).job_id
+        refused, skipped = self.put_both(lane, "error", "skip")
+        assert (refused.refusal, refused.job_id) == ("duplicate", twin)
+        assert (skipped.refusal, skipped.job_id, skipped.created) == (None, twin, False)
+        refused, replaced = self.put_both(lane, "error", "replace")
+        assert (refused.refusal, replaced.created) == ("duplicate", True)
+        assert lane.state(twin) == "canceled"
+
+    def test_one_that_skips_takes_no_change_away(self, lane):
+        twin = put(lane).job_id
+        skipped, replaced = self.put_both(lane, "skip", "replace")
+        assert (skipped.job_id, skipped.created, replaced.created) == (twin, False, True)
+        assert [claim.payload for claim in lane.worker.claim(5)] == [{"n": 2}]
+
+    @pytest.mark.parametrize("is_held", [True, False])
+    @pytest.mark.parametrize("first", ["replace", "requeue"])
+    def test_the_last_replace_is_what_is_done(self, lane, is_held, first):
+        if is_held:
+            put(lane)
+        earlier, last = self.put_both(lane, first, "replace")
+        assert (earlier.job_id, earlier.created, last.created) == (last.job_id, False, True)
+        assert [claim.payload for claim in lane.worker.claim(5)] == [{"n": 2}]
+
+    def test_who_comes_after_the_last_replace_is_answered_with_it(self, lane):
+        put(lane)
+        last, skipped, requeued, refused = self.put_both(lane, "replace", "skip", "requeue", "error")
+        assert {skipped.job_id, requeued.job_id, refused.job_id} == {last.job_id}
+        assert [a.refusal for a in (last, skipped, requeued, refused)] == [None, None, None, "duplicate"]
+
+    def test_a_change_behind_a_running_twin_is_kept_whoever_skips_beside_it(self, lane):
+        put(lane)
+        twin = lane.claim_one()
+        skipped, requeued = self.put_both(lane, "skip", "requeue")
+        assert (skipped.job_id, requeued.created) == (twin.job_id, True)
+        assert lane.phase(requeued.job_id) == "waiting"
+
+
+class TestNoWindowIsShortened:
+    def test_by_the_retry_of_an_earlier_job(self, lane):
+        put(lane)
+        first = lane.claim_one()
+        lane.heart.fail([first], permanent=[True])
+        put(lane, dedupe_window_seconds=3600)
+        lane.heart.complete_one(lane.claim_one())
+        assert lane.heart.retry_one(lane.tenant, first.job_id).answer == "queued"
+        lane.heart.complete_one(lane.claim_one())
+        assert put(lane).created is False
+
+    def test_by_who_takes_its_place(self, lane):
+        put(lane, dedupe_window_seconds=3600)
+        assert put(lane, "replace").created
+        lane.heart.complete_one(lane.claim_one())
+        assert put(lane).created is False
+
+
+@pytest.mark.parametrize("switch", ["override", "suspend"])
+def test_a_repeat_is_answered_with_its_job_although_nothing_new_would_be_taken(lane, switch):
+    job = lane.heart.enqueue(lane.tenant, idempotency_key="i").job_id
+    if switch == "suspend":
+        lane.heart.suspend_tenant(lane.tenant, reason="unpaid")
+    else:
+        lane.heart.rows("""select override_definition('echo', '{"is_enabled": false}', 'off')""")
+    again = lane.heart.enqueue(lane.tenant, idempotency_key="i")
+    assert (again.job_id, again.created, again.refusal) == (job, False, None)
+    assert lane.heart.enqueue(lane.tenant, idempotency_key="j").refusal in ("suspended", "disabled")

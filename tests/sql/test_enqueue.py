@@ -325,6 +325,16 @@ class TestSizeIsThatOfTheText:
     def test_floats_near_zero_are_as_good_as_any(self, lane, size):
         assert lane.heart.enqueue(lane.tenant, payload={"p": [5e-324, 3.2e-310, 1.7e308], "pad": "x" * size}).created
 
+    def test_labels_of_endless_numbers_are_refused_as_an_item(self, lane):
+        lane.heart.rows("select enter_tenant(%s, 'o', 'me')", [lane.tenant])
+        rows = lane.heart.rows(
+            "select created, refusal, value from enqueue_many(%s, '{echo}', '{\"{}\",\"{}\"}',"
+            " p_labels => array['{\"a\": \"b\"}', ('[' || repeat('1e131000,', 8999) || '1]')::jsonb])",
+            [lane.tenant],
+        )
+        assert [row[:2] for row in rows] == [(True, None), (False, "malformed")]
+        assert rows[1][2].startswith("array of ")
+
     @pytest.mark.parametrize("document", ["repeat('x', 3000000)", "repeat('x', 300000)"])
     def test_what_is_stored_compressed(self, lane, document):
         lane.heart.rows(

@@ -392,3 +392,11 @@ class TestRefunds:
         due = lane.heart.promote().next_due_at
         assert due is not None
         assert (due - clock.now()).total_seconds() == 10
+
+
+@pytest.mark.parametrize(
+    "call", ["complete(%s, %s, '{}', '{1}')", "extend(%s, %s, '{}', '{1}')", "fail(%s, %s, '{}', '{1}')"]
+)
+def test_words_about_no_job_name_no_tenant_and_no_attempt_either(lane, refuses, call):
+    with refuses("malformed", "p_jobs"):
+        lane.heart.rows(f"select {call}", [lane.worker.id, [lane.tenant]])

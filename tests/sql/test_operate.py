@@ -399,3 +399,13 @@ def test_a_successor_cannot_be_dated_back(lane, clock):
     lane.heart.promote()
     assert lane.claimed(2) == [urgent, successor]
     assert lane.row("live", successor)["ready_at"] >= lane.row("live", urgent)["ready_at"]
+
+
+def test_a_verb_over_all_tenants_is_written_down_under_the_login_whatever_context_is_there(lane):
+    zeta = lane.other("zeta")
+    lane.heart.rows("select enter_tenant(%s, 'r', 'alice')", [lane.tenant])
+    lane.heart.pause_tenant(zeta)
+    assert lane.heart.rows("select actor from audit where tenant_id = %s and verb = 'pause'", [zeta]) == [
+        ("login:postgres",)
+    ]
+    assert lane.heart.one("select paused_by from tenant_control where tenant_id = %s", [zeta]) == ("login:postgres",)

@@ -188,3 +188,10 @@ class TestTenants:
         lane.heart.suspend_tenant(lane.tenant)
         assert lane.heart.extend_one(claim) == 1
         assert lane.heart.complete_one(claim) == 1
+
+
+def test_a_pause_that_outlasts_everybody_is_refused(lane, refuses):
+    """A time that drivers cannot read would break every list it stands in."""
+    for until in ("infinity", "9999-12-31"):
+        with refuses("out_of_range", "p_until"):
+            lane.heart.rows("select pause_queue('default', 'why', %s)", [until])

@@ -151,3 +151,22 @@ def test_a_twin_that_somebody_holds_is_looked_at_again(database, heart):
         assert heart.promote().handed_over == 0
         assert heart.count("handover") > 0
     assert heart.promote().handed_over > 0
+
+
+def test_a_tenant_whose_handovers_cannot_be_decided_delays_no_other(database, heart):
+    heart.define()
+    noisy, quiet = heart.tenant("noisy"), heart.tenant("quiet")
+    keys = [{"dedupe_key": f"k{n}", "delay_seconds": 60} for n in range(300)]
+    heart.enqueue_many(noisy, keys)
+    worker = heart.worker()
+    heart.job(quiet, dedupe_key="k")
+    twin = worker.claim_one()
+    with database.connect(autocommit=False) as holder:
+        holder.execute("select from later for update")
+        heart.enqueue_many(noisy, [key | {"dedupe": "requeue", "delay_seconds": None} for key in keys])
+        successor = heart.job(quiet, dedupe_key="k", dedupe="requeue")
+        heart.complete_one(twin)
+        heart.promote(100)
+        heart.promote(100)
+        assert heart.phase(successor) == "ready"
+    heart.verify()

@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from language import LEASE
@@ -178,3 +179,16 @@ class TestLists:
         assert live()["echo"] == 1
         clock.move(61)
         assert live()["echo"] == 0
+
+
+def test_an_operator_s_open_transaction_on_its_row_keeps_no_worker_waiting(database, heart):
+    heart.define()
+    worker = heart.worker()
+    heart.rows("set statement_timeout = '10s'")
+    with database.connect(role="admin", autocommit=False) as admin:
+        admin.execute("select laneway.drain_worker(%s, 'deploy')", [worker.id])
+        assert heart.one("select end_worker(%s)", [worker.id]) == (False,)
+        with pytest.raises(psycopg.errors.LockNotAvailable, match="p_worker"):
+            heart.register(worker.id)
+    assert heart.one("select end_worker(%s)", [worker.id]) == (True,)
+    assert heart.one("select end_worker(%s)", [worker.id]) == (True,)
