@@ -10,10 +10,11 @@ help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
 $(STAMP): requirements-dev.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Laneway needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Setting up .venv, about half a minute."
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Laneway needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
 dev: $(STAMP) ## the product on its embedded PostgreSQL, with jobs of two tenants flowing
@@ -57,5 +58,5 @@ lock: $(STAMP) ## write requirements-dev.lock anew
 	.venv/lock/bin/python -m pip install --quiet pip-tools
 	.venv/lock/bin/pip-compile --quiet --upgrade --extra dev --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements-dev.lock pyproject.toml
 
-clean: ## forget the environment and the data of `make dev`
-	rm -rf .venv .dev
+clean: ## forget the environment; the data of `make dev` stays where it says
+	rm -rf .venv

@@ -57,7 +57,7 @@ ltl found { [] ((watched == committed) -> <> (watched == claimed)) }
 #define POLL true
 #endif
 
-/* The last thing of an enqueue: it rings only an armed bell, and is heard at the commit. */
+/* An enqueue looks at the bell: it rings only an armed one, and is heard at the commit. */
 inline enqueue(whose) {
     whose = open;
     rings = armed

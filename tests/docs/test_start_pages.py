@@ -21,29 +21,32 @@ def parts_of(page: str) -> list[tuple[str, str]]:
     return parts
 
 
+def run_as_printed(conn: psycopg.Connection, statements: str) -> list[list[tuple]]:
+    """As psql would: each statement by itself, transactions where the page opens them."""
+    answers = []
+    for statement in statements.split(";"):
+        if statement.strip():
+            cursor = conn.execute(statement.encode())
+            answers.append(cursor.fetchall() if cursor.description else [])
+    return answers
+
+
 def test_the_story_in_sql_ends_with_an_accepted_job(database: Database) -> None:
-    last: list[object] = []
+    answers: list[list[tuple]] = []
     for role, statements in parts_of("docs/start/sql.md"):
-        with database.connect(role=role, autocommit=False) as conn:
-            conn.execute("set local search_path = laneway, pg_temp")
-            for statement in statements.split(";"):
-                if statement.strip():
-                    last = conn.execute(statement.encode()).fetchall()
-            conn.commit()
-    assert last == [([1],)]
+        with database.connect(role=role) as conn:
+            conn.execute("set search_path = laneway, pg_temp")
+            answers += run_as_printed(conn, statements)
+    assert answers[-1] == [([1],)]
 
 
 def test_the_example_of_the_readme_enqueues_a_job(database: Database) -> None:
-    ((_, statements),) = parts_of("README.md")
+    (_, before), (_, example) = parts_of("README.md")
     with database.connect() as conn:
-        conn.execute("set search_path = laneway, pg_temp")
-        conn.execute("select create_tenant('acme', 'Acme', '0192f0c1-0000-7000-8000-000000000001')")
-        conn.execute("select sync_definitions('shop', '{\"send-receipt\": {}}')")
+        run_as_printed(conn, before)
     with database.connect(role="backend") as conn:
-        for statement in statements.split(";"):
-            cursor = conn.execute(statement.encode()) if statement.strip() else None
-            if cursor and cursor.description and cursor.description[0].name == "job_id":
-                assert cursor.fetchall()[0][1] is True
+        *_, ((_, created),), _ = run_as_printed(conn, example)
+    assert created is True
     assert count_jobs(database) == 1
 
 
