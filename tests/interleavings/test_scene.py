@@ -59,7 +59,7 @@ def test_a_sweep_that_ends_a_lease_before_it_is_over_is_seen(lab, house):
 
 
 def test_a_successor_that_nobody_will_wake_is_seen(lab, house):
-    spoil(lab, "end_keys", "where h.kind = 0 and exists", "where false and exists")
+    spoil(lab, "end_keys", "where h.kind = 0 and (", "where false and (")
     scene = Scene(lab, house, lambda stage: stage.claimed("twin", dedupe_key="k"))
     with pytest.raises(AssertionError, match="waits, and nothing will wake it"):
         scene.play_all(

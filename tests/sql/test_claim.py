@@ -1,4 +1,4 @@
-"""claim.sql: what is due, allowed and not held comes out once, in its order, with its fence."""
+"""claim.sql, pick.sql: what is due, allowed and not held comes out once, in its order, with its fence."""
 
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4

@@ -1,4 +1,4 @@
-"""finish.sql: only the owner decides the end of an attempt, once, and for its own job alone."""
+"""finish.sql, close.sql: only the owner decides the end of an attempt, once, and for its own job alone."""
 
 import itertools
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""claim.sql, take_strict: a strict queue is one order of rank over all tenants."""
+"""pick.sql, pick_strict: a strict queue is one order of rank over all tenants."""
 
 import pytest
 
