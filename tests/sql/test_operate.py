@@ -1,4 +1,4 @@
-"""operate.sql, retry.sql, reschedule.sql: what people do to jobs of their tenant is answered per job and written down."""
+"""operate.sql, retry.sql, reschedule.sql: what people do to jobs is answered for each of them and written down."""
 
 from datetime import datetime, timedelta
 from uuid import uuid4
