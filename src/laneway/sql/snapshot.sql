@@ -112,7 +112,7 @@ function claim
     set search_path=<schema>, pg_temp
     body 01b1ac2531e74a13210ee301a2a69918a4d39af26c143a6405a8de15435bdc35
     granted to worker: execute
-    -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim, whether more may be there, and the lanes found, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
+    -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim (next_after, next_left, next_def), whether more may be there, and the lanes found with weights and floors, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
 
 function claim_tenant
     (p_tenant uuid, p_worker uuid, p_queue text, p_defs integer[], p_jobs integer, p_lease_seconds integer DEFAULT NULL::integer)
@@ -804,7 +804,7 @@ function next_lanes
     returns record
     owner owner language plpgsql stable parallel unsafe cost 100
     body b3df0b0634976e8f81f57df367528d0151a64fc0e545c8782b93b2f51a842357
-    -- The next lanes of a queue with due work that this worker may serve, in ring order, with the weights of their tenants.
+    -- The next lanes of a queue with due work that this worker may serve, in ring order, with the weights of their tenants and the lowest rank of each.
 
 function note_worker
     (p_worker uuid, p_now timestamp with time zone)

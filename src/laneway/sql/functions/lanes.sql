@@ -58,7 +58,7 @@ begin
 end
 $$;
 comment on function next_lanes(integer, integer[], timestamptz, uuid, integer, uuid, integer, integer, integer, integer, integer)
-is 'The next lanes of a queue with due work that this worker may serve, in ring order, with the weights of their tenants.';
+is 'The next lanes of a queue with due work that this worker may serve, in ring order, with the weights of their tenants and the lowest rank of each.';
 
 -- How many jobs each lane's tenant gets of p_jobs, walking from the cursor: the first tenant the rest of its turn, the
 -- others weight x quantum, the last cut off. Where the lanes are the whole ring and a round is smaller than p_jobs, full
