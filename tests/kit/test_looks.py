@@ -26,13 +26,13 @@ def test_a_new_row_a_changed_row_and_a_gone_row_are_differences(heart: Heart):
     before = heart.surface()
     heart.rows("update live set priority = 7")
     heart.rows("delete from job")
-    heart.rows("insert into pass_lock values ('planted')")
+    heart.rows("insert into pass_lock (pass) values ('planted')")
     changed = difference(before, heart.surface())
     assert changed.keys() == {"live", "job", "pass_lock"}
     (gone,), (new,) = changed["live"]
     assert (gone["job_id"], gone["priority"], new["priority"]) == (str(job), 100, 7)
     assert [len(rows) for rows in changed["job"]] == [1, 0]
-    assert changed["pass_lock"] == ([], [{"pass": "planted"}])
+    assert changed["pass_lock"] == ([], [{"pass": "planted", "reached": None}])
 
 
 def test_equal_rows_are_counted():

@@ -47,7 +47,7 @@ PLANTED = [
     (walks_an_index_without_a_condition, "select job_id from live where state = 0 and is_strict", BY_INDEX),
     (finds_by_lease, f"select * from live where state = 1 and tenant_id = '{NOBODY}' and def_id = 1", BY_INDEX),
     (sorts_more_than(1_000), "select * from live order by started_at limit 1", ""),
-    (sorts_more_than(1_000), "select * from later order by tenant_id, due_at limit 1", ""),
+    (sorts_more_than(1_000), "select * from later order by queue_id, due_at limit 1", ""),
 ]
 
 

@@ -1,6 +1,7 @@
 """promote.sql: what was not due becomes due, in bounded passes; what was handed over is looked at again."""
 
 from datetime import timedelta
+from uuid import UUID
 
 
 def test_it_says_when_the_next_job_is_due(lane, clock):
@@ -170,3 +171,30 @@ def test_a_tenant_whose_handovers_cannot_be_decided_delays_no_other(database, he
         heart.promote(100)
         assert heart.phase(successor) == "ready"
     heart.verify()
+
+
+def test_a_tenant_with_more_due_jobs_than_a_pass_takes_delays_no_other(heart, clock):
+    heart.define()
+    noisy = heart.tenant("noisy", id=UUID(int=7))
+    heart.enqueue_many(noisy, [{"delay_seconds": 5}] * 500)
+    quiet = [heart.tenant(f"quiet{n}", id=UUID(int=n)) for n in (5, 9)]
+    jobs = [heart.job(tenant, delay_seconds=6) for tenant in quiet]
+    clock.move(10)
+    assert [heart.promote(10).promoted for _ in range(2)] == [10, 10]
+    assert [heart.phase(job) for job in jobs] == ["ready", "ready"]
+
+
+def test_so_many_tenants_that_one_look_does_not_meet_them_all_are_met_one_after_the_other(heart, clock):
+    heart.define()
+    tenants = [heart.tenant(f"t{n}") for n in range(12)]
+    for tenant in tenants:
+        heart.enqueue_many(tenant, [{"delay_seconds": 5}] * 30)
+    last = [heart.job(tenant, delay_seconds=5) for tenant in tenants]
+    clock.move(10)
+    for _ in range(12):
+        assert heart.promote(20).promoted == 20
+    served = [heart.one("select count(*) from live where tenant_id = %s", [tenant])[0] for tenant in tenants]
+    assert min(served) >= 10, served
+    while heart.promote(20).promoted:
+        pass
+    assert {heart.phase(job) for job in last} == {"ready"}

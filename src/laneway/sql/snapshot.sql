@@ -265,6 +265,13 @@ function drain_worker
     granted to admin: execute
     -- Super-admin: this worker is given no more jobs.
 
+function due_in_turns
+    (p_jobs integer, p_now timestamp with time zone)
+    returns tid[]
+    owner owner language plpgsql volatile parallel unsafe cost 100
+    body b9d308063e280d6449bed6dbecc4f0a5c28060d5690af063449b2ed60342166d
+    -- Locks due jobs, a few of each tenant, going on where the last call ended.
+
 function end_attempts
     (p_worker uuid, p_tenants uuid[], p_jobs uuid[], p_attempts integer[], p_outcomes smallint[], p_permanent boolean[], p_delays double precision[], p_errors jsonb[], p_reasons text[])
     returns smallint[]
@@ -478,7 +485,7 @@ function hand_over
     (p_jobs integer, p_now timestamp with time zone)
     returns integer
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body b0c59dfc987162a0759290139df2e917ff04c7b9ec63d72ee379715eb38e5f7b
+    body 49fb1cdb57a44f2a93d1178a8a770b40d270a574526bee4a1abb070d22863ede
     -- Decides up to this many of what was handed over, tenants in turns; answers how many were decided.
 
 function hand_over_key
@@ -731,6 +738,13 @@ function look_for_jobs
     body 720158b6262b2d258f1e94a5025b40ba2acde166820c41491ab238affaf43031
     -- Ids of a page of jobs, whether the look was cut short, and the last id looked at.
 
+function make_due
+    (p_rows tid[])
+    returns integer[]
+    owner owner language plpgsql volatile parallel unsafe cost 100
+    body ccd124dfcba2ef3d2387ce6dca4f42c31dc75eda71a63d2184205450e4503263
+    -- Makes parked jobs ready whose rows are locked; answers their queues.
+
 function make_partition
     (p_table text, p_from timestamp with time zone, p_to timestamp with time zone)
     returns integer
@@ -918,10 +932,10 @@ function promote
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 685522b8fe2e73e47e9de1f1fdcf606abf805d3ee58b9b5c756fcfd6dd7a7b52
+    body 2d8c4a8a87be6b8238f7a8d8f4839346dc3cc4e5ae814da207c08eba07fba037
     granted to scheduler: execute
     granted to worker: execute
-    -- Makes up to this many due jobs ready, and decides what was handed over; answers when the next job is due.
+    -- Makes up to this many due jobs ready, half of them in turns of tenants where more are due, and decides what was handed over; answers when the next job is due.
 
 function put_definition_in_force
     (p_def_id integer, p_now timestamp with time zone)
@@ -1716,6 +1730,7 @@ table later
     column expires_at timestamp with time zone -- When it fails if it has not started by then.
     column timeout_seconds integer -- How long one attempt may take. Null: as its definition says.
     constraint later_pkey PRIMARY KEY (tenant_id, job_id)
+    CREATE INDEX later_by_tenant ON later USING btree (tenant_id, due_at)
     CREATE INDEX later_due ON later USING btree (due_at)
     CREATE INDEX later_expire ON later USING btree (expires_at) WHERE expires_at IS NOT NULL
     CREATE UNIQUE INDEX later_pkey ON later USING btree (tenant_id, job_id)
@@ -1766,9 +1781,10 @@ table live
 table pass_lock
     owner owner row level security
     column pass text not null -- The pass.
+    column reached uuid -- The tenant behind which the next pass goes on: only where one had more to do than it may.
     constraint pass_lock_pkey PRIMARY KEY (pass)
     CREATE UNIQUE INDEX pass_lock_pkey ON pass_lock USING btree (pass)
-    -- One row per pass that runs alone. Only ever locked; a row lock of ours cannot be held by a stranger as an advisory lock can.
+    -- One row per pass that runs alone. A row lock of ours cannot be held by a stranger as an advisory lock can.
 
 table queue
     owner owner row level security

@@ -130,6 +130,7 @@ create table later (
     vacuum_truncate = off
 );
 create index later_due on later (due_at);
+create index later_by_tenant on later (tenant_id, due_at);
 create index later_expire on later (expires_at) where expires_at is not null;
 comment on table later is 'Jobs that are not due: scheduled, snoozed or waiting for their next attempt. They cost a claim nothing.';
 comment on column later.due_at is 'When promote makes it ready.';
@@ -223,8 +224,10 @@ comment on column stuck.not_before is 'When the sweep tries again.';
 comment on column stuck.error is 'What it said.';
 
 create table pass_lock (
-    pass text primary key
+    pass text primary key,
+    reached uuid
 );
-insert into pass_lock values ('sweep'), ('promote'), ('expire'), ('partitions');
-comment on table pass_lock is 'One row per pass that runs alone. Only ever locked; a row lock of ours cannot be held by a stranger as an advisory lock can.';
+insert into pass_lock (pass) values ('sweep'), ('promote'), ('handover'), ('expire'), ('partitions');
+comment on table pass_lock is 'One row per pass that runs alone. A row lock of ours cannot be held by a stranger as an advisory lock can.';
 comment on column pass_lock.pass is 'The pass.';
+comment on column pass_lock.reached is 'The tenant behind which the next pass goes on: only where one had more to do than it may.';
