@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 from server_holders import eventually, processes_under
+
+from laneway.devserver import DevServer, ServerOptions
 
 LANEWAY = Path(sys.executable).with_name("laneway")
 
@@ -47,3 +50,15 @@ def test_what_a_killed_run_left_is_served_before_the_next(new_dir):
     assert "left over from an earlier run; they are served first." in text
     assert "\n80 jobs completed, none lost, none twice; all invariants hold.\n" in text
     eventually(lambda: not processes_under(new_dir))
+
+
+def test_what_another_checkout_has_installed_is_refused_with_the_way_out_and_reset_takes_it(new_dir):
+    told(new_dir, "--jobs", "6")
+    with DevServer(ServerOptions(data_dir=new_dir)) as server, psycopg.connect(server.dsn("laneway")) as conn:
+        conn.execute("update laneway.install_migration set checksum = 'another'")
+    with start(new_dir) as process:
+        text = process.communicate()[0]
+    assert process.returncode == 4, text
+    assert "its file has changed since" in text
+    assert text.rstrip().endswith("Or begin anew: laneway dev --reset.")
+    assert "8 jobs completed, none lost, none twice" in told(new_dir, "--jobs", "6", "--reset")

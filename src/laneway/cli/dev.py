@@ -29,20 +29,30 @@ def add_to(app: typer.Typer, settings: Settings) -> None:
             Path | None, typer.Option(help="Where the embedded server keeps its data; a place of this user by default.")
         ] = None,
         ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep nothing.")] = False,
+        reset: Annotated[
+            bool, typer.Option("--reset", help="Forget what an earlier run has kept, and begin anew.")
+        ] = False,
         jobs: Annotated[int, typer.Option(min=3, max=10_000, help="Jobs that the noisy tenant enqueues.")] = 300,
     ) -> None:
         """Starts the embedded database, installs the schema and pushes jobs of two tenants through."""
         if settings.json:
             raise CommandError("json: laneway dev tells a story. Leave --json out.", code=Exit.USAGE)
         if database_url:
+            if reset:
+                raise CommandError("reset: only the embedded server's database is ours to drop.", code=Exit.USAGE)
             _show(database_url, jobs=jobs)
             return
         if settings.database_url:
             # the application's database is no place for a demo
             typer.echo("The database named by LANEWAY_DATABASE_URL or before the command is left alone.")
         with _server(data_dir, ephemeral=ephemeral) as server:
-            _ensure_database(server)
-            _show(server.dsn("laneway"), jobs=jobs)
+            _ensure_database(server, reset=reset)
+            try:
+                _show(server.dsn("laneway"), jobs=jobs)
+            except CommandError as error:
+                if error.code is not Exit.CONFLICT:
+                    raise
+                raise CommandError(f"{error.sentence} Or begin anew: laneway dev --reset.", code=error.code) from error
         typer.echo("Stopped in order.")
 
 
@@ -57,8 +67,10 @@ def _server(data_dir: Path | None, *, ephemeral: bool) -> Generator[DevServer]:
         raise CommandError(str(error), code=Exit.FAILED) from error
 
 
-def _ensure_database(server: DevServer) -> None:
+def _ensure_database(server: DevServer, *, reset: bool) -> None:
     with connected(server.dsn(), application_name="laneway dev") as conn:
+        if reset:
+            conn.execute("drop database if exists laneway with (force)")
         if not conn.execute("select 1 from pg_database where datname = 'laneway'").fetchone():
             conn.execute("create database laneway")
 
