@@ -273,3 +273,14 @@ def test_a_number_that_no_float_holds_is_refused_with_its_field(lane, refuses, n
         lane.heart.rows(
             "select from sync_definitions('main', %s::jsonb)", [f'{{"echo": {{"backoff_base_seconds": {number}}}}}']
         )
+
+
+@pytest.mark.parametrize(
+    "field", ["queue", "tags", "description", "schema", "is_enabled", "backoff_kind", "max_attempts"]
+)
+def test_a_declaration_of_endless_numbers_is_refused_before_it_is_looked_at_as_text(lane, refuses, field):
+    endless = f"jsonb_build_object('{field}', ('[' || repeat('1e131000,', 8999) || '1]')::jsonb)"
+    with refuses("too_large", "big"):
+        lane.heart.rows(f"select * from sync_definitions('main', jsonb_build_object('big', {endless}))")
+    with refuses("too_large", "p_overrides"):
+        lane.heart.rows(f"select override_definition('echo', {endless}, 'why')")

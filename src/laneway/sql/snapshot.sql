@@ -611,7 +611,7 @@ function judge_document
     (p_document jsonb, p_bytes integer)
     returns smallint
     owner owner language sql stable parallel safe cost 100
-    body 6d07d9637cced0407530bdde23c50bca898e5187bb9e002444922f69b00628ab
+    body 7611d58f55e5a473de1a1898f0e3d8df13e7da28caabe1cf0b806e6393535c1d
     -- Whether a document is too large (3: its text takes more bytes than this) or too deep (4: more than 32 levels); null: it fits.
 
 function judge_item
@@ -625,7 +625,7 @@ function judge_large_document
     (p_document jsonb, p_bytes integer)
     returns smallint
     owner owner language plpgsql stable parallel safe cost 100
-    body 07a2fc7e9594444d22801493fa1a821c2245f9cfcfc8bc0b96ced061682b66f1
+    body afb6dc4787c978521964b6b40de345ffb8800568e1f7db8ebdf46186f0631177
     -- judge_document for documents that could hold many long numbers.
 
 function judge_options
@@ -1039,7 +1039,7 @@ function require_definition
     (p_declared jsonb, p_field text)
     returns void
     owner owner language plpgsql stable parallel unsafe cost 100
-    body 193671d91eea37a5c10f628845b49fe8826b93c73e99fbf3da4f8f0b14e8b581
+    body edf8c6a9395f8253a3bae1ae5ab08d1449b253d89a4878d215e918376615021b
     -- Refuses a declaration or override with a field or value that is none.
 
 function require_job_list
@@ -1287,7 +1287,7 @@ function show_document
     (p_document jsonb)
     returns text
     owner owner language sql stable parallel unsafe cost 100
-    body 36939d7c08f1fef0d132cecdc2e28cdabf03c2520d39139a24a0847b1eb761b2
+    body 4c3d63074ef428f76ab149ed090160b985b07d7bf9caad0ca5a84b54458b3d75
     -- The beginning of a document, or what it is where its text would be large.
 
 function snooze

@@ -23,6 +23,10 @@ begin
     if jsonb_typeof(p_declared) is distinct from 'object' then
         perform refuse('malformed', p_field, show_document(p_declared), 'Give an object.');
     end if;
+    -- before any field is looked at as text, which may be a thousand times what it takes here
+    if judge_document(p_declared, 1048576) = 3 then
+        perform refuse('too_large', p_field, show_document(p_declared), 'Declare a definition in at most 1048576 bytes.');
+    end if;
     select k into v_name from jsonb_object_keys(p_declared) k where not definition_defaults() ? k limit 1;
     if v_name is not null then
         perform refuse('unknown', p_field || '.' || v_name, v_name,

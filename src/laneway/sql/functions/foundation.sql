@@ -118,7 +118,7 @@ begin
     if pg_column_size(p_document #> '{}') > 7 * p_bytes or exists (
         select from jsonb_path_query(p_document, 'strict $.** ? (@.type() == "number")') as n (value)
         where scale(n.value::numeric) > 1100 or abs(n.value::numeric) > 1e309
-    ) or octet_length(p_document::text) > p_bytes then
+    ) or octet_length(concat(p_document)) > p_bytes then
         return 3;
     end if;
     return null;
@@ -128,7 +128,7 @@ comment on function judge_large_document(jsonb, integer) is 'judge_document for 
 
 -- What a document may be, for payloads, results, errors and schemas: 3 too large, 4 too deep, null fits. Text is what counts.
 -- A document under 256 bytes cannot be deep, a level costs 8 at least. `#> '{}'` gives the document as it is in memory: of
--- one that comes compressed from a table, pg_column_size tells a fraction. Stable, as jsonb::text is: else it is not
+-- one that comes compressed from a table, pg_column_size tells a fraction. Stable, as concat is: else it is not
 -- inlined, and a call costs more than the look.
 create or replace function judge_document(p_document jsonb, p_bytes integer) returns smallint
 language sql stable parallel safe
@@ -137,7 +137,7 @@ as $$
         when pg_column_size(p_document #> '{}') >= 16384 then judge_large_document(p_document, p_bytes)
         when pg_column_size(p_document #> '{}') >= 256
             and p_document @? 'strict $.**{32} ? (@.type() == "array" || @.type() == "object")' then 4::smallint
-        when octet_length(p_document::text) > p_bytes then 3::smallint
+        when octet_length(concat(p_document)) > p_bytes then 3::smallint
     end
 $$;
 comment on function judge_document(jsonb, integer) is 'Whether a document is too large (3: its text takes more bytes than this) or too deep (4: more than 32 levels); null: it fits.';
@@ -146,7 +146,7 @@ comment on function judge_document(jsonb, integer) is 'Whether a document is too
 create or replace function show_document(p_document jsonb) returns text
 language sql stable
 as $$
-    select case when judge_document(p_document, 65536) is null then left(p_document::text, 80)
+    select case when judge_document(p_document, 65536) is null then left(concat(p_document), 80)
         else jsonb_typeof(p_document) || ' of ' || pg_column_size(p_document #> '{}') || ' bytes' end
 $$;
 comment on function show_document(jsonb) is 'The beginning of a document, or what it is where its text would be large.';
