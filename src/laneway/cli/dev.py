@@ -39,7 +39,10 @@ def add_to(app: typer.Typer, settings: Settings) -> None:
             raise CommandError("json: laneway dev tells a story. Leave --json out.", code=Exit.USAGE)
         if database_url:
             if reset:
-                raise CommandError("reset: only the embedded server's database is ours to drop.", code=Exit.USAGE)
+                raise CommandError(
+                    "reset: only the embedded server's database is dropped. Leave out --reset or --database-url.",
+                    code=Exit.USAGE,
+                )
             _show(database_url, jobs=jobs)
             return
         if settings.database_url:

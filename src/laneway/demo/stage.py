@@ -93,7 +93,7 @@ class Stage:
         self._after, self._left = trailer[3], trailer[4]
         return [Claim(*row[:3]) for row in rows]
 
-    def look_after(self) -> None:
+    def sweep_and_promote(self) -> None:
         """What any worker does now and then: ends leases that are over, makes due what was not."""
         with self._as("worker"):
             self._conn.execute("select from sweep(), promote()")

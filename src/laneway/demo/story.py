@@ -73,7 +73,7 @@ def _serve_hero(stage: Stage, tell: Tell, claims: Sequence[Claim], hero: UUID) -
 def _finish(stage: Stage) -> Counter[UUID]:
     """Serves what is ready until nothing is; answers how many of each tenant."""
     served: Counter[UUID] = Counter()
-    stage.look_after()
+    stage.sweep_and_promote()
     while claims := stage.claim(32):
         answers = stage.complete(claims)
         served.update(claim.tenant_id for claim, answer in zip(claims, answers, strict=True) if answer == 1)

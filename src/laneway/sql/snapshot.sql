@@ -55,6 +55,13 @@ function beat
     granted to worker: execute
     -- A worker without leases says that it lives; answers whether it is to drain.
 
+function before_all_tenants
+    ()
+    returns uuid
+    owner owner language sql immutable parallel safe cost 100
+    body 8ff29477c4bbe292af1703bf5b88f7c988f4ec61dd552b7aae9ae8e92547d76f
+    -- The cursor from which a ring of tenants begins.
+
 function bell_of_install
     ()
     returns integer
@@ -110,7 +117,7 @@ function claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 01b1ac2531e74a13210ee301a2a69918a4d39af26c143a6405a8de15435bdc35
+    body 744d980c9912a11d40df964dac5d043e88fcaf2b72e8e32745069915ddfc0cfa
     granted to worker: execute
     -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim (next_after, next_left, next_def), whether more may be there, and the lanes found with weights and floors, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
 
@@ -269,7 +276,7 @@ function due_in_turns
     (p_jobs integer, p_now timestamp with time zone)
     returns tid[]
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body b9d308063e280d6449bed6dbecc4f0a5c28060d5690af063449b2ed60342166d
+    body d4b4dd401ba090dd49e5441f94f375ef6bd8d0ffaa4a01bd6a3ada2d558588d6
     -- Locks due jobs, a few of each tenant, going on where the last call ended.
 
 function end_attempts
@@ -283,14 +290,14 @@ function end_keys
     (p_tenants uuid[], p_jobs uuid[], p_now timestamp with time zone)
     returns void
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 0a5742e209a9bcaf1a56e68b91b9b21994d0c74397dc772f24b00e6898d96a24
+    body a28285198b2707788489f47767a824af79a3c565f8f810fefbf585efc3ab601f
     -- Frees the dedupe keys of jobs that ended, keeps those whose window runs, and hands over to successors.
 
 function end_queued
     (p_tenants uuid[], p_jobs uuid[], p_outcome smallint, p_final_state smallint, p_reason text, p_now timestamp with time zone)
     returns uuid[]
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 23b0a79f1d1c7cead12fd1f38b3013ee5b377f1be9fbc428a1be45a5877a6a6a
+    body 099fdbb6f5308f4b6afc5a539c1a516169c9fba5f68f195098be2afa9fb7e7d8
     -- Ends queued jobs wherever they stand; answers those it ended.
 
 function end_worker
@@ -425,7 +432,7 @@ function find_lanes
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 7715ba2ac1af28d2640c8281ae23142b545b26db71cba6829ef730ca4cd77746
+    body 4e797c75df188c78d391fce48483d3e877a29f162a11160ee573b3509e04031e
     granted to worker: execute
     -- Tenants with due work behind p_after, in ring order, with their definitions and weights: the first half of the claim in two steps.
 
@@ -485,7 +492,7 @@ function hand_over
     (p_jobs integer, p_now timestamp with time zone)
     returns integer
     owner owner language plpgsql volatile parallel unsafe cost 100
-    body 49fb1cdb57a44f2a93d1178a8a770b40d270a574526bee4a1abb070d22863ede
+    body fa3b22f46f455ec2444a5ef6453406425f4e6fb0c070e8788115a7adda81ac7a
     -- Decides up to this many of what was handed over, tenants in turns; answers how many were decided.
 
 function hand_over_key
@@ -585,6 +592,13 @@ function is_label_set
     owner owner language plpgsql immutable parallel unsafe cost 100
     body 502084fa1185e27cc159bce4a38294c1063613abdd194123032f4b133919629a
     -- Whether a document is a flat object of short texts.
+
+function is_read_committed
+    ()
+    returns boolean
+    owner owner language sql stable parallel safe cost 100
+    body eec9018464cc1578033876e73459fb44aa25085430833d17b7384cefe3a1f1b5
+    -- Whether each statement of this transaction sees what was committed before it.
 
 function is_strict_login
     ()
@@ -969,7 +983,7 @@ function read_context
     (p_token text DEFAULT current_setting('laneway.ctx'::text, true), OUT tenant uuid, OUT scope text, OUT actor text)
     returns record
     owner owner language plpgsql stable parallel safe cost 100
-    body f1a3bdc37f6b7c74968ad3d52f013bfb5c047a247b264939d14de3fb536cdbf3
+    body f8798a3d622190d7277f9d3abc1e968cc3cf1bdb69144a0dad0dc2b678ada16b
     -- Tenant, scope and actor of the caller: mapping of the login, signed token, or nothing.
 
 function record_end
@@ -1088,7 +1102,7 @@ function require_read_committed
     ()
     returns void
     owner owner language plpgsql stable parallel unsafe cost 100
-    body 2d5bc27a1a582327a41ace5e94daac879dc4f20b047b4a8d5fb836453708a4ce
+    body 17afd41f36e1c021762765c2e9fd6e6f2a5d80d3263c2b3f8587c7ea937ffae4
     -- Refuses worker verbs under an older snapshot than the statement's own.
 
 function require_reason

@@ -23,7 +23,7 @@ language plpgsql volatile security definer set search_path from current
 as $$
 #variable_conflict use_column
 declare
-    c_first constant uuid := '00000000-0000-0000-0000-000000000000';
+    c_first constant uuid := before_all_tenants();
     v_now timestamptz := clock();
     v_wanted integer := p_jobs;
     v_after uuid := coalesce(p_after, c_first);
@@ -271,7 +271,7 @@ begin
     perform require_claim_size(p_jobs, 1, p_max_lanes);
     select c.defs into v_defs from claimer(p_worker, null) c;
     select * into v_lanes from next_lanes(queue_id_of(p_queue), v_defs, clock(),
-        coalesce(p_after, '00000000-0000-0000-0000-000000000000'), 2147483647, null, null, p_jobs, 0, 1, p_max_lanes);
+        coalesce(p_after, before_all_tenants()), 2147483647, null, null, p_jobs, 0, 1, p_max_lanes);
     return query
     select u.tenant_id, array_agg(u.def_id order by u.def_id), max(u.weight)
     from unnest(v_lanes.tenants, v_lanes.defs, v_lanes.weights) as u (tenant_id, def_id, weight)

@@ -171,6 +171,8 @@ as $$
 declare
     v_tenants uuid[] := '{}';
     v_ended uuid[] := '{}';
+    v_defs integer[] := '{}';
+    v_queues integer[] := '{}';
     v_part record;
 begin
     with held as materialized (
@@ -184,9 +186,10 @@ begin
     gone as (delete from live l using held h where l.ctid = h.tid returning h.*)
     select array_agg(g.tenant_id) as tenants, array_agg(g.job_id) as jobs, array_agg(g.def_id) as defs, array_agg(g.queue_id) as queues
     into v_part from gone g;
-    perform record_end(v_part.tenants, v_part.jobs, v_part.defs, v_part.queues, p_outcome, p_final_state, p_reason, p_now);
     v_tenants := v_tenants || v_part.tenants;
     v_ended := v_ended || v_part.jobs;
+    v_defs := v_defs || v_part.defs;
+    v_queues := v_queues || v_part.queues;
     with held as materialized (
         select l.* from (select * from unnest(p_tenants, p_jobs) as u (tenant_id, job_id) order by u.tenant_id, u.job_id) u
         cross join lateral (
@@ -198,9 +201,10 @@ begin
     gone as (delete from later l using held h where l.ctid = h.tid returning h.*)
     select array_agg(g.tenant_id) as tenants, array_agg(g.job_id) as jobs, array_agg(g.def_id) as defs, array_agg(g.queue_id) as queues
     into v_part from gone g;
-    perform record_end(v_part.tenants, v_part.jobs, v_part.defs, v_part.queues, p_outcome, p_final_state, p_reason, p_now);
     v_tenants := v_tenants || v_part.tenants;
     v_ended := v_ended || v_part.jobs;
+    v_defs := v_defs || v_part.defs;
+    v_queues := v_queues || v_part.queues;
     with held as materialized (
         select l.* from (select * from unnest(p_tenants, p_jobs) as u (tenant_id, job_id) order by u.tenant_id, u.job_id) u
         cross join lateral (
@@ -212,10 +216,12 @@ begin
     gone as (delete from waiting l using held h where l.ctid = h.tid returning h.*)
     select array_agg(g.tenant_id) as tenants, array_agg(g.job_id) as jobs, array_agg(g.def_id) as defs, array_agg(g.queue_id) as queues
     into v_part from gone g;
-    perform record_end(v_part.tenants, v_part.jobs, v_part.defs, v_part.queues, p_outcome, p_final_state, p_reason, p_now);
     v_tenants := v_tenants || v_part.tenants;
     v_ended := v_ended || v_part.jobs;
+    v_defs := v_defs || v_part.defs;
+    v_queues := v_queues || v_part.queues;
     if cardinality(v_ended) > 0 then
+        perform record_end(v_tenants, v_ended, v_defs, v_queues, p_outcome, p_final_state, p_reason, p_now);
         perform end_keys(v_tenants, v_ended, p_now);
     end if;
     return v_ended;

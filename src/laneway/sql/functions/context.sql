@@ -62,7 +62,7 @@ begin
             or length(v_part[6]) not between 1 and 80 or v_part[6] ~ '[^A-Za-z0-9:_-]'
             or v_part[3] not like '________-____-____-____-____________' or translate(v_part[3], '0123456789abcdef', '') <> '----'
             -- the system tenant is administered, not entered
-            or v_part[3] = '00000000-0000-0000-0000-000000000001'
+            or v_part[3] = system_tenant()::text
         then null
         else v_part[3]::uuid end
     into v_tenant, v_scope, tenant

@@ -310,7 +310,7 @@ begin
     from held h
     where h.kind = 0 and (
         -- an older snapshot may not see the successor: promote looks
-        current_setting('transaction_isolation') not in ('read committed', 'read uncommitted')
+        not is_read_committed()
         or exists (
             select from job_key s
             where s.tenant_id = h.tenant_id and s.def_id = h.def_id and s.kind = 1 and s.key = h.key

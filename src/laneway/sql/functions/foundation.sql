@@ -92,12 +92,19 @@ end
 $$;
 comment on function refuse(text, text, text, text) is 'Refuses a call: stable code, field, value and way out.';
 
+create or replace function is_read_committed() returns boolean
+language sql stable parallel safe
+as $$
+    select current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
+$$;
+comment on function is_read_committed() is 'Whether each statement of this transaction sees what was committed before it.';
+
 -- Claims count leases and keys of other sessions: an older snapshot misses some. Callers of worker verbs are ours.
 create or replace function require_read_committed() returns void
 language plpgsql stable
 as $$
 begin
-    if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+    if not is_read_committed() then
         perform refuse('isolation', 'transaction_isolation', current_setting('transaction_isolation'),
             'Call worker verbs under read committed.');
     end if;

@@ -1,6 +1,13 @@
 -- Whose turn. A lane is (queue, tenant, definition), the prefix of live_ready; a claim hops from lane to lane, about
 -- 10 us each, and never looks at a tenant without due work. The answer is a hint: who claims checks again.
 
+create or replace function before_all_tenants() returns uuid
+language sql immutable parallel safe
+as $$
+    select '00000000-0000-0000-0000-000000000000'::uuid
+$$;
+comment on function before_all_tenants() is 'The cursor from which a ring of tenants begins.';
+
 -- Definitions that this worker cannot run are not looked at one by one: from the first of them the hop goes on to the next
 -- one that it can. From (p_after, p_from_def) on, up to (p_until, p_until_def) in the second round of the ring: until the turns of the
 -- tenants found reach p_jobs, then the rest of that last tenant's lanes, so that rank holds over all of its work.

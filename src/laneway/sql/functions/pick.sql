@@ -2,7 +2,7 @@
 
 -- Locks up to quota jobs of each lane, and says how long an attempt of each may take. The limit stands inside the lateral
 -- and under the lock: chosen first and locked after, all claimers would go for the same rows, and all but one come home
--- empty. Floors skip dead index entries under a pinned xmin.
+-- empty. Floors skip the dead index entries of what was claimed before.
 create or replace function pick_lanes(
     p_queue_id integer, p_runnable integer[], p_tenants uuid[], p_defs integer[], p_quotas integer[], p_floors timestamptz[],
     p_now timestamptz, out rows_held tid[], out timeouts integer[]

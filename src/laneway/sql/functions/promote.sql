@@ -68,7 +68,7 @@ create or replace function due_in_turns(p_jobs integer, p_now timestamptz) retur
 language plpgsql volatile
 as $$
 declare
-    v_start uuid := (select coalesce(p.reached, '00000000-0000-0000-0000-000000000000') from pass_lock p where p.pass = 'promote');
+    v_start uuid := (select coalesce(p.reached, before_all_tenants()) from pass_lock p where p.pass = 'promote');
     v_at uuid := v_start;
     v_is_second boolean := false;
     v_next record;
@@ -81,7 +81,7 @@ begin
             exit;
         elsif v_next.tenant_id is null then
             v_is_second := true;
-            v_at := '00000000-0000-0000-0000-000000000000';
+            v_at := before_all_tenants();
             continue;
         end if;
         v_at := v_next.tenant_id;
@@ -101,15 +101,14 @@ end
 $$;
 comment on function due_in_turns(integer, timestamptz) is 'Locks due jobs, a few of each tenant, going on where the last call ended.';
 
--- Tenants in turns, behind the one where the last pass had to stop, 50 rows of each: one that holds all its jobs in an open transaction hides no
--- other. What cannot be decided goes to the end of its tenant's line. An open enqueue of a key costs 5 ms to find out; three
--- tenants may cost that much in a pass.
+-- Tenants in turns, behind the one where the last pass had to stop, 50 rows of each: one that holds all its jobs in an open
+-- transaction hides no other. What cannot be decided goes to the end of its tenant's line. An open enqueue of a key costs
+-- 5 ms to find out; three tenants may cost that much in a pass.
 create or replace function hand_over(p_jobs integer, p_now timestamptz) returns integer
 language plpgsql volatile
 as $$
 declare
-    c_first constant uuid := '00000000-0000-0000-0000-000000000000';
-    v_start uuid := (select coalesce(p.reached, c_first) from pass_lock p where p.pass = 'handover');
+    v_start uuid := (select coalesce(p.reached, before_all_tenants()) from pass_lock p where p.pass = 'handover');
     v_at uuid := v_start;
     v_is_second boolean := false;
     v_tenant uuid;
@@ -125,7 +124,7 @@ begin
             exit;
         elsif v_tenant is null then
             v_is_second := true;
-            v_at := c_first;
+            v_at := before_all_tenants();
             continue;
         end if;
         v_at := v_tenant;
