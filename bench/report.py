@@ -20,6 +20,7 @@ __all__ = ["Answer", "Report", "conditions"]
 SERVER_SETTINGS = (
     "server_version",
     "shared_buffers",
+    "min_wal_size",
     "max_wal_size",
     "checkpoint_timeout",
     "jit",

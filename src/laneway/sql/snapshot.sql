@@ -117,7 +117,7 @@ function claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 744d980c9912a11d40df964dac5d043e88fcaf2b72e8e32745069915ddfc0cfa
+    body eb38bef8b6d34a6177f4dd98d48f0dc0183e74837b9ac1e0b290f4ea0f35539e
     granted to worker: execute
     -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim (next_after, next_left, next_def), whether more may be there, and the lanes found with weights and floors, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
 
@@ -334,7 +334,7 @@ function enqueue_many
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 81d89dd4144345843f63f32d4dce8965474ccbd43eb221fd1a407abed499abc6
+    body 101e11033121f2a4cbf73a5f3f576671ccc8f3bf414b508c8363c279d4f19cee
     granted to app: execute
     granted to tenant: execute
     -- Enqueues up to 10,000 jobs in the caller's transaction: parallel arrays in, an answer per item out, in their order; a bad item does not fail the rest. One definition in the array counts for all items.
@@ -834,6 +834,20 @@ function next_lanes
     body b3df0b0634976e8f81f57df367528d0151a64fc0e545c8782b93b2f51a842357
     -- The next lanes of a queue with due work that this worker may serve, in ring order, with the weights of their tenants and the lowest rank of each.
 
+function next_lanes_around
+    (p_queue_id integer, p_defs integer[], p_now timestamp with time zone, p_after uuid, p_from_def integer, p_jobs integer, p_left integer, p_quantum integer, p_max_lanes integer, OUT tenants uuid[], OUT defs integer[], OUT weights integer[], OUT floors timestamp with time zone[], OUT last_tenant uuid, OUT last_def integer, OUT is_ring boolean)
+    returns record
+    owner owner language plpgsql stable parallel unsafe cost 100
+    body 5d806d98a40e576e2d88194e61c8e6ddbc3333bdf759b56f4218717bbaac237f
+    -- The next lanes of a queue from the cursor on and around the ring; is_ring says that they are all there are.
+
+function next_lanes_of_all
+    (p_queue_id integer, p_defs integer[], p_now timestamp with time zone, p_after uuid, p_from_def integer, OUT tenants uuid[], OUT defs integer[], OUT floors timestamp with time zone[], OUT last_tenant uuid, OUT last_def integer, OUT is_end boolean)
+    returns record
+    owner owner language plpgsql stable parallel unsafe cost 100
+    body bb1826d7960102caef229a0e3217d400ccf450c6ffba2355c984e8bf9ebdfc61
+    -- The next lanes of a queue with due work, whosever turn it is.
+
 function note_worker
     (p_worker uuid, p_now timestamp with time zone)
     returns void
@@ -928,13 +942,6 @@ function pick_strict
     owner owner language plpgsql volatile parallel unsafe cost 100
     body b8f0476826e1dd0903cdab0927ce01a87e821204a0a5d6dbf2b9474de32904af
     -- Locks the first ready jobs of a strict queue.
-
-function place_in_call
-    (p_id uuid)
-    returns integer
-    owner owner language sql immutable strict parallel safe cost 100
-    body c3f7f5c72cc65a09f4e373440f16ce7c1f0203a52dc137a2ac6dabaff9805b33
-    -- The place that id_in_call made this id for.
 
 function promote
     (p_jobs integer DEFAULT 1000, OUT promoted integer, OUT handed_over integer, OUT next_due_at timestamp with time zone)

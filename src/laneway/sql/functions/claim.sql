@@ -36,12 +36,10 @@ declare
     v_lease interval;
     v_grace interval;
     v_lanes record;
-    v_second record;
     v_share record;
     v_picked record;
     v_count integer;
     v_empty integer := 0;
-    v_is_ring boolean := true;
     v_is_known boolean := false;
     v_more boolean := false;
     v_tenants uuid[] := '{}';
@@ -69,18 +67,11 @@ begin
             end if;
             v_wanted := v_wanted - v_count;
             if v_wanted > 0 then
-                -- a backlog that is held back stands at the front, or jobs became ready while the queue was fair: the
-                -- lowest ranks of the lanes that may be served, up to 256 of them
-                -- and behind them, where nobody may serve those
-                v_after := case when p_after_def is null then c_first else v_after end;
-                v_from := coalesce(p_after_def, -1);
-                for v_try in 1..8 loop
-                    v_lanes := next_lanes(v_queue.queue_id, v_defs, v_now, v_after, v_from, null, null, 2147483647, 0, 1, 256);
-                    v_after := v_lanes.last_tenant;
-                    v_from := v_lanes.last_def;
-                    exit when cardinality(v_lanes.tenants) > 0 or v_lanes.is_end;
-                end loop;
-                v_def := case when not v_lanes.is_end then v_from end;
+                -- a backlog that is held back stands at the front, or jobs became ready while the queue was fair
+                v_lanes := next_lanes_of_all(v_queue.queue_id, v_defs, v_now,
+                    case when p_after_def is null then c_first else v_after end, coalesce(p_after_def, -1));
+                v_after := v_lanes.last_tenant;
+                v_def := case when not v_lanes.is_end then v_lanes.last_def end;
                 v_picked := pick_shared(v_queue.queue_id, v_defs, v_lanes.tenants, v_lanes.defs,
                     array_fill(v_wanted, array[cardinality(v_lanes.tenants)]), v_lanes.floors, true, v_now);
                 v_count := coalesce(cardinality(v_picked.rows_held), 0);
@@ -102,23 +93,10 @@ begin
             v_from := coalesce(v_def, p_after_def, case when v_left > 0 then -1 else 2147483647 end);
             p_after_def := null;
             v_def := null;
-            v_lanes := next_lanes(v_queue.queue_id, v_defs, v_now, v_after, v_from, null, null, v_look, v_left, p_quantum, p_max_lanes);
-            v_is_ring := v_lanes.is_end;
-            if v_lanes.is_end and v_after <> c_first then
-                v_second := next_lanes(v_queue.queue_id, v_defs, v_now, c_first, -1,
-                    v_after, v_from,
-                    v_look - v_lanes.turns, 0, p_quantum, p_max_lanes);
-                v_is_ring := v_second.is_end;
-                v_lanes.tenants := v_lanes.tenants || v_second.tenants;
-                v_lanes.defs := v_lanes.defs || v_second.defs;
-                v_lanes.weights := v_lanes.weights || v_second.weights;
-                v_lanes.floors := v_lanes.floors || v_second.floors;
-                v_lanes.last_tenant := v_second.last_tenant;
-                v_lanes.last_def := v_second.last_def;
-            end if;
+            v_lanes := next_lanes_around(v_queue.queue_id, v_defs, v_now, v_after, v_from, v_look, v_left, p_quantum, p_max_lanes);
             if cardinality(v_lanes.tenants) = 0 then
                 -- 256 lanes that nobody may serve must not look like an empty queue: the next claim goes on behind them
-                v_more := not v_is_ring;
+                v_more := not v_lanes.is_ring;
                 if v_more then
                     v_after := v_lanes.last_tenant;
                     v_def := v_lanes.last_def;
@@ -126,11 +104,11 @@ begin
                 end if;
                 exit;
             end if;
-            v_share := share_turns(v_lanes.tenants, v_lanes.weights, p_quantum, v_after, v_left, v_wanted, v_is_ring);
+            v_share := share_turns(v_lanes.tenants, v_lanes.weights, p_quantum, v_after, v_left, v_wanted, v_lanes.is_ring);
             v_after := v_share.next_after;
             v_left := v_share.next_left;
             if not v_is_known then
-                v_is_known := v_is_ring and v_tenants = '{}';
+                v_is_known := v_lanes.is_ring and v_tenants = '{}';
                 v_tenants := v_tenants || v_lanes.tenants;
                 v_lane_defs := v_lane_defs || v_lanes.defs;
                 v_weights := v_weights || v_lanes.weights;
@@ -153,8 +131,8 @@ begin
                 -- what these lanes have is held by others, who will serve it; a tenant's open transaction on its own job
                 -- must not keep the worker here
                 v_empty := v_empty + 1;
-                v_more := not v_is_ring;
-                exit when v_is_ring or v_empty = 8;
+                v_more := not v_lanes.is_ring;
+                exit when v_lanes.is_ring or v_empty = 8;
             end if;
         end loop;
         v_more := v_more or (v_wanted = 0 and not v_queue.is_strict);

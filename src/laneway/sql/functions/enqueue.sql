@@ -137,9 +137,10 @@ declare
     v_ageing integer;
     v_rank timestamptz;
     v_prefix text;
+    v_ids uuid[];
 begin
-    -- jobs of one definition that are due at once, have no keys and no fault: one statement, since each row that goes
-    -- through another function or is sorted costs a tenth of its insert
+    -- jobs of one definition that are due at once, have no keys and no fault: two plain inserts, since each row that goes
+    -- through another function, is sorted or handed from one insert to the next costs a tenth of its insert
     if cardinality(p_definitions) = 1 and num_nonnulls(p_delays_seconds, p_run_at, p_expires_seconds, p_max_attempts,
         p_timeouts_seconds, p_dedupe_keys, p_dedupe, p_dedupe_windows_seconds, p_idempotency_keys, p_labels, p_correlation_ids,
         p_trace_ids, p_source_refs) = 0 then
@@ -165,24 +166,20 @@ begin
         return;
     end if;
     v_prefix := left(new_id()::text, 32);
+    v_ids := array(select id_in_call(v_prefix, g) from generate_series(1, cardinality(p_payloads)) g);
+    insert into job (tenant_id, def_id, id, queue_id, max_attempts, priority, source, run_at, created_by, payload)
+    select p_tenant, v_def_id, u.id, v_queue_id, v_max_attempts, coalesce(u.priority, v_priority), 0, v_now, v_actor,
+        coalesce(u.payload, '{}')
+    from unnest(v_ids, p_payloads, p_priorities) as u (id, payload, priority);
+    insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
+        state, is_strict, is_cancel_requested, is_keyed)
+    select case when coalesce(u.priority, v_priority) = v_priority then v_rank
+            else v_now + make_interval(secs => u.priority::double precision * v_ageing) end,
+        v_now, p_tenant, u.id, v_queue_id, v_def_id, 0, v_max_attempts, coalesce(u.priority, v_priority), 0, 0, v_strict, false, false
+    from unnest(v_ids, p_priorities) as u (id, priority);
     return query
-    with put as (
-        insert into job (tenant_id, def_id, id, queue_id, max_attempts, priority, source, run_at, created_by, payload)
-        select p_tenant, v_def_id, id_in_call(v_prefix, u.place), v_queue_id, v_max_attempts,
-            coalesce(u.priority, v_priority), 0, v_now, v_actor, coalesce(u.payload, '{}')
-        from unnest(p_payloads, p_priorities) with ordinality as u (payload, priority, place)
-        returning id, priority
-    ),
-    ready as (
-        insert into live (rank, ready_at, tenant_id, job_id, queue_id, def_id, attempt, max_attempts, priority, releases,
-            state, is_strict, is_cancel_requested, is_keyed)
-        select case when p.priority = v_priority then v_rank
-                else v_now + make_interval(secs => p.priority::double precision * v_ageing) end,
-            v_now, p_tenant, p.id, v_queue_id, v_def_id, 0, v_max_attempts, p.priority, 0, 0, v_strict, false, false
-        from put p
-    )
-    select place_in_call(p.id), p.id, true, null::text, null::text, null::text, null::text
-    from put p;
+    select u.place::integer, u.id, true, null::text, null::text, null::text, null::text
+    from unnest(v_ids) with ordinality as u (id, place);
     perform ring(array[v_queue_id]);
 end
 $$;
@@ -203,8 +200,8 @@ end
 $$;
 comment on function require_bulk(jsonb[]) is 'Refuses a call of no jobs or of too many.';
 
--- Every door ends here, but for plain jobs: those are one statement (enqueue_many) or two (enqueue), since every insert
--- node that is not needed would cost, and so would a function between.
+-- Every door ends here, but for plain jobs: those are two inserts and no more, since every insert node that is not
+-- needed would cost, and so would a function between.
 create or replace function put_jobs(
     p_tenant uuid, p_source smallint, p_actor text, p_parent uuid, p_rerun_of uuid,
     p_definitions text[], p_payloads jsonb[], p_priorities integer[], p_delays double precision[], p_run_at timestamptz[],

@@ -37,13 +37,6 @@ as $$
 $$;
 comment on function id_in_call(text, bigint) is 'The id of the item at this place (1 to 65535) of a call, from the first 32 characters of a new id.';
 
-create or replace function place_in_call(p_id uuid) returns integer
-language sql immutable strict parallel safe
-as $$
-    select (get_byte(uuid_send(p_id), 14) << 8) | get_byte(uuid_send(p_id), 15)
-$$;
-comment on function place_in_call(uuid) is 'The place that id_in_call made this id for.';
-
 -- Bounds of partitions and filters by time are bounds of ids.
 create or replace function id_at(p_at timestamptz) returns uuid
 language sql immutable strict parallel safe

@@ -67,6 +67,67 @@ $$;
 comment on function next_lanes(integer, integer[], timestamptz, uuid, integer, uuid, integer, integer, integer, integer, integer)
 is 'The next lanes of a queue with due work that this worker may serve, in ring order, with the weights of their tenants and the lowest rank of each.';
 
+-- The ring has no end: where the lanes behind the cursor are not enough, those from its beginning up to the cursor follow.
+create or replace function next_lanes_around(
+    p_queue_id integer, p_defs integer[], p_now timestamptz, p_after uuid, p_from_def integer, p_jobs integer, p_left integer,
+    p_quantum integer, p_max_lanes integer,
+    out tenants uuid[], out defs integer[], out weights integer[], out floors timestamptz[], out last_tenant uuid,
+    out last_def integer, out is_ring boolean
+)
+language plpgsql stable
+as $$
+declare
+    v_lanes record;
+begin
+    v_lanes := next_lanes(p_queue_id, p_defs, p_now, p_after, p_from_def, null, null, p_jobs, p_left, p_quantum, p_max_lanes);
+    tenants := v_lanes.tenants;
+    defs := v_lanes.defs;
+    weights := v_lanes.weights;
+    floors := v_lanes.floors;
+    if v_lanes.is_end and p_after <> before_all_tenants() then
+        v_lanes := next_lanes(p_queue_id, p_defs, p_now, before_all_tenants(), -1, p_after, p_from_def,
+            p_jobs - v_lanes.turns, 0, p_quantum, p_max_lanes);
+        tenants := tenants || v_lanes.tenants;
+        defs := defs || v_lanes.defs;
+        weights := weights || v_lanes.weights;
+        floors := floors || v_lanes.floors;
+    end if;
+    last_tenant := v_lanes.last_tenant;
+    last_def := v_lanes.last_def;
+    is_ring := v_lanes.is_end;
+end
+$$;
+comment on function next_lanes_around(integer, integer[], timestamptz, uuid, integer, integer, integer, integer, integer)
+is 'The next lanes of a queue from the cursor on and around the ring; is_ring says that they are all there are.';
+
+-- A strict queue has one order over all tenants: the lowest ranks of its lanes, up to 256 of them, and where nobody may
+-- serve those, of the lanes behind them.
+create or replace function next_lanes_of_all(
+    p_queue_id integer, p_defs integer[], p_now timestamptz, p_after uuid, p_from_def integer,
+    out tenants uuid[], out defs integer[], out floors timestamptz[], out last_tenant uuid, out last_def integer, out is_end boolean
+)
+language plpgsql stable
+as $$
+declare
+    v_lanes record;
+begin
+    last_tenant := p_after;
+    last_def := p_from_def;
+    for v_try in 1..8 loop
+        v_lanes := next_lanes(p_queue_id, p_defs, p_now, last_tenant, last_def, null, null, 2147483647, 0, 1, 256);
+        last_tenant := v_lanes.last_tenant;
+        last_def := v_lanes.last_def;
+        exit when cardinality(v_lanes.tenants) > 0 or v_lanes.is_end;
+    end loop;
+    tenants := v_lanes.tenants;
+    defs := v_lanes.defs;
+    floors := v_lanes.floors;
+    is_end := v_lanes.is_end;
+end
+$$;
+comment on function next_lanes_of_all(integer, integer[], timestamptz, uuid, integer)
+is 'The next lanes of a queue with due work, whosever turn it is.';
+
 -- How many jobs each lane's tenant gets of p_jobs, walking from the cursor: the first tenant the rest of its turn, the
 -- others weight x quantum, the last cut off. Where the lanes are the whole ring and a round is smaller than p_jobs, full
 -- rounds come first, exactly: a share computed by division would flatten weights below their sum.
