@@ -124,7 +124,7 @@ BAD = [
     ({"backoff_list_seconds": ["1"]}, "malformed", "backoff_list_seconds"),
     ({"is_enabled": "yes"}, "malformed", "is_enabled"),
     ({"is_enabled": None}, "malformed", "is_enabled"),
-    ({"is_system": 1}, "malformed", "is_enabled"),
+    ({"is_system": 1}, "malformed", "is_system"),
     ({"description": 5}, "malformed", "description"),
     ({"description": "x" * 2001}, "malformed", "description"),
     ({"queue": "a b"}, "malformed", "queue"),

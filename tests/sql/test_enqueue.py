@@ -321,6 +321,17 @@ class TestSizeIsThatOfTheText:
         )
         assert refusal == ("too_large" if digits * count > 262144 else None)
 
+    @pytest.mark.parametrize("count", [17, 9000])
+    def test_endless_numbers_among_jobs_of_one_definition_are_refused_as_an_item(self, lane, count):
+        """Even the text of the smaller one is two megabytes; that of the larger one is more than a text can be."""
+        lane.heart.rows("select enter_tenant(%s, 'o', 'me')", [lane.tenant])
+        rows = lane.heart.rows(
+            "select created, refusal from enqueue_many(%s, '{echo}',"
+            " array['{}', ('[' || repeat('1e131071,', %s - 1) || '1e131071]')::jsonb])",
+            [lane.tenant, count],
+        )
+        assert rows == [(True, None), (False, "too_large")]
+
     @pytest.mark.parametrize("size", [10, 300, 3000])
     def test_floats_near_zero_are_as_good_as_any(self, lane, size):
         assert lane.heart.enqueue(lane.tenant, payload={"p": [5e-324, 3.2e-310, 1.7e308], "pad": "x" * size}).created

@@ -319,6 +319,16 @@ class TestEnds:
         assert lane.heart.complete_one(claim) == Answer.ACCEPTED
         assert lane.state(claim) == "succeeded"
 
+    def test_a_snooze_without_a_delay_is_refused(self, lane, refuses):
+        """It would run again at once, for ever."""
+        claim = lane.take()
+        with refuses("required", "p_delays_seconds"):
+            lane.heart.rows(
+                "select snooze(%s, array[%s], array[%s], array[%s], null)",
+                [claim.worker_id, claim.tenant_id, claim.job_id, claim.attempt],
+            )
+        assert lane.state(claim) == "running"
+
     @pytest.mark.parametrize("verb", ["fail_one", "release_one", "cancel_attempt_one", "snooze_one"])
     def test_any_other_end_after_a_cancel_request_is_canceled(self, lane, verb):
         claim = lane.take()

@@ -132,6 +132,28 @@ def test_lanes_of_different_lengths_are_refused(lane, refuses):
         lane.worker.finish_and_claim(lanes=[(lane.tenant, 1)], quotas=[1], floors=[None, None])
 
 
+@pytest.mark.parametrize("jobs", [None, []])
+def test_reports_without_their_jobs_are_refused_as_complete_refuses_them(lane, refuses, jobs):
+    claim = lane.take()
+    reports = {"worker": claim.worker_id, "tenant": claim.tenant_id, "jobs": jobs}
+    with refuses("malformed", "p_jobs"):
+        lane.heart.rows(
+            "select answers from finish_and_claim(%(worker)s, 'default', array[%(tenant)s::uuid], %(jobs)s::uuid[],"
+            " '{1}', null, null, null, null)",
+            reports,
+        )
+    assert lane.state(claim) == "running"
+
+
+@pytest.mark.parametrize("tenants", ["null", "'{}'"])
+def test_quotas_without_their_lanes_are_refused(lane, refuses, tenants):
+    with refuses("malformed", "p_lane_tenants"):
+        lane.heart.rows(
+            f"select answers from finish_and_claim(%s, 'default', null, null, null, null, {tenants}, '{{1}}', '{{1}}')",
+            [lane.worker.id],
+        )
+
+
 @pytest.mark.parametrize("quota", [0, -1, 1001, 2147483647])
 def test_a_call_for_no_job_or_for_too_many_is_refused(lane, refuses, quota):
     with refuses("out_of_range", "p_quotas"):

@@ -329,7 +329,7 @@ class TestReschedule:
             lane.heart.reschedule_one(lane.tenant, lane.job(), **options)
 
     def test_two_times_or_one_out_of_reach_are_refused(self, lane, refuses, clock):
-        with refuses("required", "p_run_at"):
+        with refuses("conflict", "p_delay_seconds"):
             lane.heart.reschedule_one(lane.tenant, lane.job(), run_at=clock.now(), delay_seconds=5)
         with refuses("out_of_range", "p_run_at"):
             lane.heart.reschedule_one(lane.tenant, lane.job(), run_at=clock.now() + timedelta(days=3700))

@@ -166,6 +166,25 @@ class TestTenants:
         with refuses("unknown", "p_tenant"):
             lane.heart.rows("select map_login('me', %s)", [system])
 
+    def test_the_audit_tells_both_tenants_of_a_login_that_changes_hands(self, lane, refuses):
+        other = lane.heart.tenant("other")
+        lane.heart.rows("select map_login('somebody', %s, 'a')", [lane.tenant])
+        lane.heart.rows("select map_login('somebody', %s, 'r')", [lane.tenant])
+        lane.heart.rows("select map_login('somebody', %s, 'o')", [other])
+        lane.heart.rows("select unmap_login('somebody')")
+        said = (
+            "select verb, before ->> 'scope', after ->> 'scope' from audit"
+            " where target = 'somebody' and tenant_id = %s order by id"
+        )
+        assert lane.heart.rows(said, [lane.tenant]) == [
+            ("map_login", None, "a"),
+            ("map_login", "a", "r"),
+            ("unmap_login", "r", None),
+        ]
+        assert lane.heart.rows(said, [other]) == [("map_login", None, "o"), ("unmap_login", "o", None)]
+        with refuses("required", "p_login"):
+            lane.heart.rows("select map_login('', %s)", [lane.tenant])
+
     def test_an_id_before_which_no_claim_begins_is_refused(self, lane, refuses):
         for number in (0, 1):
             with refuses("out_of_range", "p_tenant"):

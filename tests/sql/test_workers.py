@@ -62,13 +62,12 @@ class TestRegistering:
             ({"hostname": "x" * 256}, "malformed", "p_hostname"),
             ({"version": ""}, "malformed", "p_version"),
             ({"version": "x" * 101}, "malformed", "p_version"),
-            ({"pid": None}, "out_of_range", "p_slots"),
+            ({"pid": None}, "required", "p_pid"),
             ({"slots": 0}, "out_of_range", "p_slots"),
             ({"slots": 100001}, "out_of_range", "p_slots"),
             ({"slots": None}, "out_of_range", "p_slots"),
-            ({"queues": []}, "required", "p_queues"),
             ({"queues": ["nowhere"]}, "unknown", "p_queue"),
-            ({"definitions": []}, "required", "p_queues"),
+            ({"definitions": []}, "required", "p_definitions"),
             ({"definitions": ["nothing"]}, "unknown", "p_definition"),
             ({"labels": "[]"}, "malformed", "p_labels"),
             ({"labels": '{"a": 1}'}, "malformed", "p_labels"),
@@ -78,6 +77,16 @@ class TestRegistering:
     def test_what_is_none_is_refused(self, lane, refuses, wrong, code, field):
         with refuses(code, field):
             lane.heart.rows(REGISTER, {"worker": uuid4(), **GOOD, **wrong})
+
+    def test_one_that_names_no_queue_serves_those_of_its_definitions(self, lane):
+        lane.heart.define("mail", queue="mails")
+        lane.heart.rows(REGISTER, {"worker": uuid4(), **GOOD, "queues": [], "definitions": ["echo", "mail"]})
+        (served,) = lane.heart.one("select queues from list_workers() where definitions = '{echo,mail}'")
+        assert served == ["default", "mails"]
+
+    def test_nobody_s_end_is_refused(self, lane, refuses):
+        with refuses("required", "p_worker"):
+            lane.heart.rows("select end_worker(null)")
 
     def test_an_instance_that_has_ended_does_not_come_back(self, lane, refuses):
         lane.worker.end()

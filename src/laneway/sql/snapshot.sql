@@ -15,7 +15,7 @@ function are_small
     (p_payloads jsonb[])
     returns boolean
     owner owner language sql stable parallel unsafe cost 100
-    body 51ca8e5620ffa62997c96d022c3abd052fe5aab2445eb3b673c2e8e4f20a39c4
+    body 1dbf669bcd4275f0c1582de0966e09d6ae3143d0dbf4113fb1e79197a5309782
     -- Whether none of these payloads can be too large or too deep; else each is to be judged.
 
 function arm
@@ -119,7 +119,7 @@ function claim
     set search_path=<schema>, pg_temp
     body eb38bef8b6d34a6177f4dd98d48f0dc0183e74837b9ac1e0b290f4ea0f35539e
     granted to worker: execute
-    -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim (next_after, next_left, next_def), whether more may be there, and the lanes found with weights and floors, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
+    -- Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor that the next claim must be given (next_after, next_left, next_def), or turns begin with the same tenant each time; whether more may be there, and the lanes found with weights and floors, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.
 
 function claim_tenant
     (p_tenant uuid, p_worker uuid, p_queue text, p_defs integer[], p_jobs integer, p_lease_seconds integer DEFAULT NULL::integer)
@@ -305,7 +305,7 @@ function end_worker
     returns boolean
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body a26d6a7d16e7a7b3181336943324c5ced63d7c63d74a2b88ddccd48a3bf8fca5
+    body 8cee2f11d285e2aac400f5e69025a6dde58fb918ce0b3c32c064ac0692f72b66
     granted to worker: execute
     -- A worker says goodbye, after it has released what it held; said again, nothing changes. False: somebody holds its row, say it again.
 
@@ -322,7 +322,7 @@ function enqueue
     body b25fb7d1eb1666bf9e0986987446ee52588c3f38b72106c53415cf0d37dcb7f4
     granted to app: execute
     granted to tenant: execute
-    -- Enqueues one job in the caller's transaction. SQL checks shape, size and depth of the payload; its JSON Schema is checked by clients before and by workers always.
+    -- Enqueues one job in the caller's transaction. SQL checks size and depth of the payload; its JSON Schema is checked by clients before and by workers always.
 
 function enqueue_many
     (p_tenant uuid, p_definitions text[], p_payloads jsonb[], p_priorities integer[] DEFAULT NULL::integer[], p_delays_seconds double precision[] DEFAULT NULL::double precision[], p_run_at timestamp with time zone[] DEFAULT NULL::timestamp with time zone[], p_expires_seconds double precision[] DEFAULT NULL::double precision[], p_max_attempts integer[] DEFAULT NULL::integer[], p_timeouts_seconds integer[] DEFAULT NULL::integer[], p_dedupe_keys text[] DEFAULT NULL::text[], p_dedupe text[] DEFAULT NULL::text[], p_dedupe_windows_seconds double precision[] DEFAULT NULL::double precision[], p_idempotency_keys text[] DEFAULT NULL::text[], p_labels jsonb[] DEFAULT NULL::jsonb[], p_correlation_ids text[] DEFAULT NULL::text[], p_trace_ids text[] DEFAULT NULL::text[], p_source_refs text[] DEFAULT NULL::text[], p_token text DEFAULT NULL::text)
@@ -334,7 +334,7 @@ function enqueue_many
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 101e11033121f2a4cbf73a5f3f576671ccc8f3bf414b508c8363c279d4f19cee
+    body 10ab9e05d7629a44e281669fbe504052a4c436d77ca1fb05d79b7140809ec35e
     granted to app: execute
     granted to tenant: execute
     -- Enqueues up to 10,000 jobs in the caller's transaction: parallel arrays in, an answer per item out, in their order; a bad item does not fail the rest. One definition in the array counts for all items.
@@ -446,7 +446,7 @@ function finish_and_claim
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body a7bd87cd7d4b143cf33b244705af3103b380365d206c40beabff90f1019f279e
+    body d1962463efcf038da48b5253bb807a2cb66881aefedf2095499845d3ec226dc6
     granted to worker: execute
     -- Reports successes and claims from known lanes in one call. The last row has no job: it carries the answers to the reports, in their order.
 
@@ -686,7 +686,7 @@ function list_definitions
     returns TABLE(definition text, app text, queue text, description text, tags text[], max_attempts integer, priority smallint, timeout_seconds integer, is_enabled boolean, is_system boolean, is_deleted_from_code boolean, overrides jsonb, paused_at timestamp with time zone, paused_until timestamp with time zone, paused_by text, paused_reason text, live_workers bigint)
     owner owner language plpgsql stable parallel unsafe security definer cost 100 rows 1000
     set search_path=<schema>, pg_temp
-    body f38739c54dce91c46a83e965fddad75a7917563656c6d94a15c98ee0663413f5
+    body 8d25ad937c1d2d438c4059fd1409a7bd0846b350fa54b739cdf1ab8f4880aff4
     granted to admin: execute
     granted to app: execute
     granted to tenant: execute
@@ -725,7 +725,7 @@ function list_tenants
     returns TABLE(tenant_id uuid, slug text, name text, weight smallint, suspended_at timestamp with time zone, suspended_by text, suspended_reason text, paused_at timestamp with time zone, paused_until timestamp with time zone, paused_by text, paused_reason text, created_at timestamp with time zone)
     owner owner language plpgsql stable parallel unsafe security definer cost 100 rows 1000
     set search_path=<schema>, pg_temp
-    body abf7b10c611353a0fc50a8ee8c268fb62ab7abb555e3a640ad1719e6faea0e24
+    body d265693de5842f402fa8fea9482e68902d9571203a44f4762ae03958d1593705
     granted to admin: execute
     -- Super-admin: the tenants by slug.
 
@@ -781,7 +781,7 @@ function map_login
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 0d93decf16afa97c38ea53f2e939ae4dc744b2efc64b453c4718f47c832f5fec
+    body 91cb2c5c1bca72d6e19e68e851432fe4ffd33812587df8599ae5124c868f6354
     granted to admin: execute
     -- Super-admin, strict mode: this database login speaks for this tenant and no other.
 
@@ -1004,7 +1004,7 @@ function refuse
     (p_code text, p_field text, p_value text, p_hint text)
     returns void
     owner owner language plpgsql stable parallel unsafe cost 100
-    body c382a4d9e5663266a3540c33db804dada36057f3dee5cf69315961f154c8c634
+    body fae1c0cfc3f28fdff2056f1909079fd2984669116661537749ca8ed1775b1c9c
     -- Refuses a call: stable code, field, value and way out.
 
 function register_worker
@@ -1017,9 +1017,9 @@ function register_worker
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body c77a9a7b356f08901117ed08f0d4359335ad74cf3e772d52de2133546b7c4dbb
+    body 275ca26a5d7052f5a985a6f57db502b004296c1e5147d2807ccf7c94eec0c999
     granted to worker: execute
-    -- A worker instance says what it can run; said again, it replaces what it said. Answers the short ids that claims carry.
+    -- A worker instance says what it can run, and which queues it serves: those of its definitions where it names none. Said again, it replaces what it said. Answers the short ids that claims carry.
 
 function release
     (p_worker uuid, p_tenants uuid[], p_jobs uuid[], p_attempts integer[], p_reasons text[] DEFAULT NULL::text[])
@@ -1060,7 +1060,7 @@ function require_definition
     (p_declared jsonb, p_field text)
     returns void
     owner owner language plpgsql stable parallel unsafe cost 100
-    body edf8c6a9395f8253a3bae1ae5ab08d1449b253d89a4878d215e918376615021b
+    body 6779fa30dce9f0ab36fe5b56c5dda9262f8b7c3a784b2dd55d0a199b3aaa2663
     -- Refuses a declaration or override with a field or value that is none.
 
 function require_job_list
@@ -1143,7 +1143,7 @@ function reschedule
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body 8442be0b2fe48eb58720a1df8f5a706d1e6884d2adcd202da845a6324500b7c2
+    body 61b957b1c2d00e644c07d516d923efab3ec1bd8b06eaa7d760836de7b219439a
     granted to app: execute
     granted to tenant: execute
     -- Gives queued jobs another time. Answers per job: queued, running (it cannot), ended, busy or not_found.
@@ -1321,7 +1321,7 @@ function snooze
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body ac23ada6d2040297efc96d20478fd7096cb3f7226643709972304ffebc64c840
+    body db4defa6c498be11a9872285e3a7fbbb128e8cdedc6b40e81c0ee9ee92b2de6c
     granted to worker: execute
     -- The owner puts these jobs off without having spent an attempt. Answers per item as fail does.
 
@@ -1440,7 +1440,7 @@ function unmap_login
     returns void
     owner owner language plpgsql volatile parallel unsafe security definer cost 100
     set search_path=<schema>, pg_temp
-    body 3b9c683260c454f4a39dbd84cb560fd999340a5e6bf0268206304af6cda06724
+    body add403de22dcf6a14367b132c111000ad728e79e85be54a8d7b90761c6fef30b
     granted to admin: execute
     -- Super-admin: this login speaks for no tenant any more.
 
@@ -1533,7 +1533,7 @@ table attempt
     column queue_id integer not null -- The queue of the job.
     column outcome smallint not null -- 1 succeeded, 2 failed, 3 timeout, 4 canceled, 5 lost, 6 released, 7 snoozed.
     column final_state smallint -- State in which it left the job: 1 succeeded, 2 failed, 3 dead_letter, 4 canceled. Null: the job went on.
-    column ended_by smallint -- Who ended it: null the worker that owned it, 1 the sweep, 2 an operator.
+    column ended_by smallint -- Who ended it: null the worker that owned it (or, in a row number 0, whoever the reason names), 1 the sweep, 2 an operator.
     column reason text -- Why it ended so, for people.
     column error jsonb -- What the handler reported.
     column result jsonb -- What the handler returned.
@@ -1546,7 +1546,7 @@ table attempt
     granted to admin: select
     granted to app: select
     granted to tenant: select
-    -- Append-only history: one row per ended attempt. Partitioned like job.
+    -- History: one row per ended attempt, never changed; a job that ended while it was queued has a row number 0, which a retry takes away. Partitioned like job.
 
 table audit
     owner owner row level security
@@ -1567,7 +1567,7 @@ table audit
     CREATE UNIQUE INDEX audit_pkey ON ONLY audit USING btree (tenant_id, id)
     policy admin for select to admin using (true)
     granted to admin: select
-    -- Append-only: one row per verb of a person that changed something. Partitioned by id.
+    -- Append-only: one row per verb that a person said with effect, or said again. Partitioned by id.
 
 table context_key
     owner owner row level security
@@ -1591,7 +1591,7 @@ table definition
     column queue_id integer not null -- The queue its new jobs go to.
     column description text not null default ''::text -- What it does, for people.
     column tags text[] not null default '{}'::text[] -- Words to find it by.
-    column payload_schema jsonb -- JSON Schema of its payload. Clients check it before they enqueue and workers before they run; SQL checks shape and size alone.
+    column payload_schema jsonb -- JSON Schema of its payload. Clients check it before they enqueue and workers before they run; SQL checks size and depth alone.
     column max_attempts integer not null default 3 -- Attempts a new job gets.
     column priority smallint not null default 100 -- Priority of a new job that names none; lower runs first.
     column timeout_seconds integer not null default 3600 -- How long one attempt may take.
@@ -1602,7 +1602,7 @@ table definition
     column backoff_jitter double precision not null default 0.2 -- Share of the wait that is drawn at random.
     column backoff_list_seconds double precision[] -- The waits themselves (list); the last one repeats.
     column is_enabled boolean not null default true -- False: nothing of it is enqueued or claimed.
-    column is_system boolean not null default false -- True: left out of lists unless asked for.
+    column is_system boolean not null default false -- True: belongs to the installation itself.
     column declared jsonb not null default '{}'::jsonb -- What the code says, as synced.
     column overrides jsonb not null default '{}'::jsonb -- What an operator set instead; sync leaves it alone unless forced.
     column definition_hash text not null default ''::text -- Hash of declared, to see a change.
@@ -1892,7 +1892,7 @@ table tenant_control
     owner owner row level security
     column tenant_id uuid not null -- The tenant.
     column weight smallint not null default 1 -- Jobs per turn in relation to other tenants of the queue.
-    column suspended_at timestamp with time zone -- Since when the tenant is off: nothing of it is enqueued or claimed. Null: it is on.
+    column suspended_at timestamp with time zone -- When the tenant was last switched off: nothing of it is enqueued or claimed. Null: it is on.
     column suspended_by text -- Who suspended it.
     column suspended_reason text -- Why it is suspended.
     column paused_at timestamp with time zone -- Since when an operator holds back its claims. Null: not paused.

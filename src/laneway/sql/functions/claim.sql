@@ -144,7 +144,7 @@ begin
 end
 $$;
 comment on function claim(uuid, text, integer, uuid, integer, integer, integer, integer, integer, integer)
-is 'Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor for the next claim (next_after, next_left, next_def), whether more may be there, and the lanes found with weights and floors, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.';
+is 'Claims up to p_jobs due jobs of a queue for a registered worker, tenants in weighted turns from the cursor on. The last row has no job: it carries the cursor that the next claim must be given (next_after, next_left, next_def), or turns begin with the same tenant each time; whether more may be there, and the lanes found with weights and floors, at least p_look jobs of turns where there are as many; is_ring says that they are all lanes with due work.';
 
 create or replace function require_claim_size(p_jobs integer, p_quantum integer, p_max_lanes integer) returns void
 language plpgsql immutable

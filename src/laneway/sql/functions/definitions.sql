@@ -49,9 +49,11 @@ begin
         end if;
         perform require_number(p_field || '.backoff_list_seconds', w, 0, 86400, false) from jsonb_array_elements(v_all -> 'backoff_list_seconds') w;
     end if;
-    if jsonb_typeof(v_all -> 'is_enabled') <> 'boolean' or jsonb_typeof(v_all -> 'is_system') <> 'boolean' then
-        perform refuse('malformed', p_field || '.is_enabled', show_document(v_all -> 'is_enabled'), 'Use true or false, for is_system as well.');
-    end if;
+    foreach v_name in array array['is_enabled', 'is_system'] loop
+        if jsonb_typeof(v_all -> v_name) <> 'boolean' then
+            perform refuse('malformed', p_field || '.' || v_name, show_document(v_all -> v_name), 'Use true or false.');
+        end if;
+    end loop;
     if jsonb_typeof(v_all -> 'description') <> 'string' or length(v_all ->> 'description') > 2000 then
         perform refuse('malformed', p_field || '.description', show_document(v_all -> 'description'), 'Give at most 2000 characters.');
     end if;

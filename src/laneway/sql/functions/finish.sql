@@ -151,7 +151,10 @@ create or replace function snooze(
 language plpgsql volatile security definer set search_path from current
 as $$
 begin
-    perform require_parallel('p_delays_seconds', cardinality(p_jobs), array[array_dims(p_delays_seconds)]);
+    if p_delays_seconds is null then
+        perform refuse('required', 'p_delays_seconds', null, 'Say for how long: 0 would run the jobs again at once.');
+    end if;
+    perform require_parallel('p_delays_seconds', cardinality(p_jobs), array[coalesce(array_dims(p_delays_seconds), 'none')]);
     return end_attempts(p_worker, p_tenants, p_jobs, p_attempts, array_fill(7::smallint, array[coalesce(cardinality(p_jobs), 0)]), null,
         array(select coalesce(u.delay, 0) from unnest(p_jobs, p_delays_seconds) with ordinality as u (job_id, delay, place) order by u.place),
         null, p_reasons);

@@ -36,9 +36,11 @@ declare
     v_picked record;
 begin
     perform require_read_committed();
-    if cardinality(p_lane_tenants) > 0 then
-        perform require_parallel('p_lane_tenants', cardinality(p_lane_tenants), array[array_dims(p_lane_tenants),
+    if num_nonnulls(p_lane_tenants, p_lane_defs, p_quotas, p_floors) > 0 then
+        perform require_parallel('p_lane_tenants', coalesce(cardinality(p_lane_tenants), 0), array[coalesce(array_dims(p_lane_tenants), 'none'),
             coalesce(array_dims(p_lane_defs), 'none'), coalesce(array_dims(p_quotas), 'none'), array_dims(p_floors)]);
+    end if;
+    if cardinality(p_lane_tenants) > 0 then
         select c.lease, c.grace, c.defs into v_lease, v_grace, v_defs from claimer(p_worker, p_lease_seconds) c;
         select q.queue_id, q.paused_at, q.paused_until into v_queue.queue_id, v_queue.paused_at, v_queue.paused_until
         from queue q where q.name = p_queue;
@@ -61,9 +63,11 @@ begin
         end if;
     end if;
     -- behind all that may refuse the call, which would take the reports back with it
+    if num_nonnulls(p_tenants, p_jobs, p_attempts, p_results) > 0 then
+        perform require_parallel('p_jobs', coalesce(cardinality(p_jobs), 0), array[coalesce(array_dims(p_jobs), 'none'),
+            coalesce(array_dims(p_tenants), 'none'), coalesce(array_dims(p_attempts), 'none'), array_dims(p_results)]);
+    end if;
     if cardinality(p_jobs) > 0 then
-        perform require_parallel('p_jobs', cardinality(p_jobs), array[array_dims(p_jobs), coalesce(array_dims(p_tenants), 'none'),
-            coalesce(array_dims(p_attempts), 'none'), array_dims(p_results)]);
         v_answers := complete_held(p_worker, p_tenants, p_jobs, p_attempts, p_results, v_now);
     end if;
     if cardinality(p_lane_tenants) > 0 then

@@ -58,7 +58,7 @@ create or replace function refuse(p_code text, p_field text, p_value text, p_hin
 language plpgsql stable
 as $$
 declare
-    v_value text := case when length(p_value) > 80 then left(p_value, 77) || '...' else p_value end;
+    v_value text := case when length(p_value) > 80 then left(p_value, 77) || '...' else coalesce(p_value, 'null') end;
     v_state text;
     v_text text;
 begin

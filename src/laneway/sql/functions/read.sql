@@ -353,7 +353,7 @@ begin
                 and w.seen_at > v_now - interval '1 minute')
     from definition d
     join queue q on q.queue_id = d.queue_id
-    where d.key > p_after
+    where d.key > coalesce(p_after, '')
     order by d.key
     limit p_limit;
 end
@@ -401,7 +401,7 @@ begin
         c.paused_by, c.paused_reason, t.created_at
     from tenant t
     join tenant_control c on c.tenant_id = t.tenant_id
-    where t.slug > p_after
+    where t.slug > coalesce(p_after, '')
     order by t.slug
     limit p_limit;
 end

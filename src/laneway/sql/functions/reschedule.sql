@@ -11,8 +11,11 @@ declare
     v_now timestamptz := clock();
 begin
     perform require_job_list(p_jobs, p_reason);
-    if num_nonnulls(p_run_at, p_delay_seconds) <> 1 then
+    if num_nonnulls(p_run_at, p_delay_seconds) = 0 then
         perform refuse('required', 'p_run_at', null, 'Give p_run_at or p_delay_seconds, one of them.');
+    end if;
+    if num_nonnulls(p_run_at, p_delay_seconds) = 2 then
+        perform refuse('conflict', 'p_delay_seconds', p_delay_seconds::text, 'Give p_run_at or p_delay_seconds, one of them.');
     end if;
     if not coalesce(p_delay_seconds, 0) between 0 and 315360000 then
         perform refuse('out_of_range', 'p_delay_seconds', p_delay_seconds::text, 'Use 0 to 315360000 (ten years).');

@@ -105,8 +105,10 @@ comment on function unsuspend_tenant(uuid, text) is 'Super-admin: switches a ten
 create or replace function map_login(p_login name, p_tenant uuid, p_scope text default 'o') returns void
 language plpgsql volatile security definer set search_path from current
 as $$
+declare
+    v_before record;
 begin
-    if p_login is null then
+    if coalesce(p_login::text, '') = '' then
         perform refuse('required', 'p_login', null, 'Name a database login.');
     end if;
     if p_scope is null or p_scope not in ('r', 'o', 'a') then
@@ -115,9 +117,15 @@ begin
     if not exists (select from tenant t where t.tenant_id = p_tenant and not t.is_system) then
         perform refuse('unknown', 'p_tenant', p_tenant::text, 'See list_tenants(); the system tenant is nobody''s.');
     end if;
+    select l.tenant_id, l.scope into v_before from tenant_login l where l.login = p_login for update;
     insert into tenant_login as l (login, tenant_id, scope) values (p_login, p_tenant, p_scope)
     on conflict (login) do update set tenant_id = excluded.tenant_id, scope = excluded.scope;
-    perform write_audit(p_tenant, 'map_login', 'login', p_login::text, null, null, jsonb_build_object('scope', p_scope));
+    -- the tenant that a login is taken from reads of it too
+    if v_before.tenant_id <> p_tenant then
+        perform write_audit(v_before.tenant_id, 'unmap_login', 'login', p_login::text, null, jsonb_build_object('scope', v_before.scope), null);
+    end if;
+    perform write_audit(p_tenant, 'map_login', 'login', p_login::text, null,
+        case when v_before.tenant_id = p_tenant then jsonb_build_object('scope', v_before.scope) end, jsonb_build_object('scope', p_scope));
 end
 $$;
 comment on function map_login(name, uuid, text) is 'Super-admin, strict mode: this database login speaks for this tenant and no other.';
@@ -126,13 +134,13 @@ create or replace function unmap_login(p_login name) returns void
 language plpgsql volatile security definer set search_path from current
 as $$
 declare
-    v_tenant uuid;
+    v_before record;
 begin
-    delete from tenant_login l where l.login = p_login returning l.tenant_id into v_tenant;
-    if v_tenant is null then
+    delete from tenant_login l where l.login = p_login returning l.tenant_id, l.scope into v_before;
+    if v_before.tenant_id is null then
         perform refuse('unknown', 'p_login', p_login::text, 'Name a login that is mapped.');
     end if;
-    perform write_audit(v_tenant, 'unmap_login', 'login', p_login::text, null, null, null);
+    perform write_audit(v_before.tenant_id, 'unmap_login', 'login', p_login::text, null, jsonb_build_object('scope', v_before.scope), null);
 end
 $$;
 comment on function unmap_login(name) is 'Super-admin: this login speaks for no tenant any more.';

@@ -9,6 +9,7 @@ as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := clock();
+    v_defs integer[];
 begin
     if p_worker is null then
         perform refuse('required', 'p_worker', null, 'Give a fresh uuid per process start.');
@@ -19,11 +20,14 @@ begin
     if length(coalesce(p_version, '')) not between 1 and 100 then
         perform refuse('malformed', 'p_version', left(p_version, 80), 'Use 1 to 100 characters.');
     end if;
-    if p_pid is null or p_slots is null or p_slots not between 1 and 100000 then
-        perform refuse('out_of_range', 'p_slots', p_slots::text, 'Use 1 to 100000, and name the pid.');
+    if p_pid is null then
+        perform refuse('required', 'p_pid', null, 'Name the process.');
     end if;
-    if coalesce(cardinality(p_queues), 0) = 0 or coalesce(cardinality(p_definitions), 0) = 0 then
-        perform refuse('required', 'p_queues', null, 'Name the queues it serves and the definitions it can run.');
+    if p_slots is null or p_slots not between 1 and 100000 then
+        perform refuse('out_of_range', 'p_slots', p_slots::text, 'Use 1 to 100000.');
+    end if;
+    if coalesce(cardinality(p_definitions), 0) = 0 then
+        perform refuse('required', 'p_definitions', null, 'Name the definitions it can run.');
     end if;
     if p_labels is not null and not is_label_set(p_labels) then
         perform refuse('malformed', 'p_labels', show_document(p_labels), 'Use a flat object of short texts.');
@@ -35,9 +39,12 @@ begin
     if exists (select from worker w where w.worker_id = p_worker and w.ended_at is not null) then
         perform refuse('conflict', 'p_worker', p_worker::text, 'That instance has ended; a process start takes a fresh uuid.');
     end if;
+    v_defs := array(select def_id_of(d) from unnest(p_definitions) d);
     insert into worker as w (worker_id, hostname, pid, version, slots, queue_ids, def_ids, labels, registered_at, seen_at)
-    values (p_worker, p_hostname, p_pid, p_version, p_slots, array(select queue_id_of(q) from unnest(p_queues) q),
-        array(select def_id_of(d) from unnest(p_definitions) d), coalesce(p_labels, '{}'), v_now, v_now)
+    values (p_worker, p_hostname, p_pid, p_version, p_slots,
+        case when cardinality(p_queues) > 0 then array(select queue_id_of(q) from unnest(p_queues) q)
+            else array(select distinct d.queue_id from definition d where d.def_id = any (v_defs)) end,
+        v_defs, coalesce(p_labels, '{}'), v_now, v_now)
     on conflict (worker_id) do update
     set hostname = excluded.hostname, pid = excluded.pid, version = excluded.version, slots = excluded.slots, queue_ids = excluded.queue_ids, def_ids = excluded.def_ids, labels = excluded.labels, seen_at = excluded.seen_at;
     return query
@@ -48,7 +55,7 @@ begin
 end
 $$;
 comment on function register_worker(uuid, text, integer, text, integer, text[], text[], jsonb)
-is 'A worker instance says what it can run; said again, it replaces what it said. Answers the short ids that claims carry.';
+is 'A worker instance says what it can run, and which queues it serves: those of its definitions where it names none. Said again, it replaces what it said. Answers the short ids that claims carry.';
 
 -- Once a second at most, and never waiting: an operator's open transaction on the worker's row must not hold up leases.
 create or replace function note_worker(p_worker uuid, p_now timestamptz) returns void
@@ -99,6 +106,9 @@ as $$
 declare
     v_now timestamptz := clock();
 begin
+    if p_worker is null then
+        perform refuse('required', 'p_worker', null, 'Name the instance that ends.');
+    end if;
     perform from worker w where w.worker_id = p_worker for no key update skip locked;
     if not found then
         return not exists (select from worker w where w.worker_id = p_worker and w.ended_at is null);

@@ -28,7 +28,7 @@ create table tenant_control (
 comment on table tenant_control is 'What claim and enqueue ask about a tenant. A tenant table, so that one tenant is switched without touching a global row.';
 comment on column tenant_control.tenant_id is 'The tenant.';
 comment on column tenant_control.weight is 'Jobs per turn in relation to other tenants of the queue.';
-comment on column tenant_control.suspended_at is 'Since when the tenant is off: nothing of it is enqueued or claimed. Null: it is on.';
+comment on column tenant_control.suspended_at is 'When the tenant was last switched off: nothing of it is enqueued or claimed. Null: it is on.';
 comment on column tenant_control.suspended_by is 'Who suspended it.';
 comment on column tenant_control.suspended_reason is 'Why it is suspended.';
 comment on column tenant_control.paused_at is 'Since when an operator holds back its claims. Null: not paused.';

@@ -82,7 +82,7 @@ comment on column definition.app is 'The code base that declares it: a sync of o
 comment on column definition.queue_id is 'The queue its new jobs go to.';
 comment on column definition.description is 'What it does, for people.';
 comment on column definition.tags is 'Words to find it by.';
-comment on column definition.payload_schema is 'JSON Schema of its payload. Clients check it before they enqueue and workers before they run; SQL checks shape and size alone.';
+comment on column definition.payload_schema is 'JSON Schema of its payload. Clients check it before they enqueue and workers before they run; SQL checks size and depth alone.';
 comment on column definition.max_attempts is 'Attempts a new job gets.';
 comment on column definition.priority is 'Priority of a new job that names none; lower runs first.';
 comment on column definition.timeout_seconds is 'How long one attempt may take.';
@@ -93,7 +93,7 @@ comment on column definition.backoff_cap_seconds is 'The longest wait.';
 comment on column definition.backoff_jitter is 'Share of the wait that is drawn at random.';
 comment on column definition.backoff_list_seconds is 'The waits themselves (list); the last one repeats.';
 comment on column definition.is_enabled is 'False: nothing of it is enqueued or claimed.';
-comment on column definition.is_system is 'True: left out of lists unless asked for.';
+comment on column definition.is_system is 'True: belongs to the installation itself.';
 comment on column definition.declared is 'What the code says, as synced.';
 comment on column definition.overrides is 'What an operator set instead; sync leaves it alone unless forced.';
 comment on column definition.definition_hash is 'Hash of declared, to see a change.';

@@ -13,7 +13,7 @@ create table audit (
     after jsonb,
     primary key (tenant_id, id)
 ) partition by range (id);
-comment on table audit is 'Append-only: one row per verb of a person that changed something. Partitioned by id.';
+comment on table audit is 'Append-only: one row per verb that a person said with effect, or said again. Partitioned by id.';
 comment on column audit.tenant_id is 'The tenant it is about; the system tenant for global things.';
 comment on column audit.id is 'Its id, a uuid of version 7.';
 comment on column audit.at is 'When.';
