@@ -1,21 +1,20 @@
-"""Durations as people write them: `500ms`, `3s`, `2m`, `1h`."""
+"""Durations of options: `500ms`, `3s`, `2m`, `1h30m`."""
 
-import re
 from datetime import timedelta
 
 import typer
 
-__all__ = ["duration"]
+from laneway.durations import seconds_of
+from laneway.errors import DurationInvalid
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_WRITTEN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+__all__ = ["duration"]
 
 
 def duration(text: str | timedelta) -> timedelta:
     """Reads one; Typer hands a default through as it is."""
     if isinstance(text, timedelta):
         return text
-    match = _WRITTEN.fullmatch(text.strip())
-    if match is None:
-        raise typer.BadParameter(f'"{text}" is not a duration, write for example 500ms, 3s or 2m.')
-    return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+    try:
+        return timedelta(seconds=seconds_of(text))
+    except (DurationInvalid, OverflowError):
+        raise typer.BadParameter(f'"{text}" is not a duration, write for example 500ms, 3s or 2m.') from None
