@@ -1,0 +1,1 @@
+"""Values that several parts hold: frozen, valid by type, no I/O."""
