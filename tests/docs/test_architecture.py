@@ -10,7 +10,18 @@ FUNCTIONS = ROOT / "src/laneway/sql/functions"
 TEXT = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(\w+)\(\)`", TEXT))))
+IN_PYTHON = sorted(set(re.findall(r"`([\w/]+\.py)`\s+`(\w+)(?:\(\))?`", TEXT)))
+IN_SQL = sorted(set(re.findall(r"`(\w+)\(\)`", TEXT)) - {name for _, name in IN_PYTHON})
+
+
+@pytest.mark.parametrize(("file", "name"), IN_PYTHON)
+def test_a_part_in_python_stands_where_it_says(file: str, name: str) -> None:
+    assert re.search(
+        rf"^(?:async )?(?:def|class) {name}\b", (ROOT / "src/laneway" / file).read_text("utf-8"), re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("name", IN_SQL)
 def test_a_function_it_names_is_made_by_one_file(name: str) -> None:
     made = f"create or replace function {name}("
     assert [file.name for file in FUNCTIONS.glob("*.sql") if made in file.read_text("utf-8")]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from laneway.cli import database, dev, verify
+from laneway.cli import database, definitions, dev, jobs, verify, worker
 from laneway.cli.exits import CommandError, Exit
 from laneway.cli.settings import Settings
 
@@ -52,4 +52,7 @@ def build(settings: Settings) -> typer.Typer:
     database.add_to(app, settings)
     dev.add_to(app, settings)
     verify.add_to(app, settings)
+    worker.add_to(app, settings)
+    definitions.add_to(app, settings)
+    jobs.add_to(app, settings)
     return app

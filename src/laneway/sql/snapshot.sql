@@ -704,7 +704,7 @@ function list_jobs
     set jit=off
     set plan_cache_mode=force_generic_plan
     set search_path=<schema>, pg_temp
-    body aa8d91593e2ec5ac55016e070620cefccf0dd343ffab36e50257de6503d69f3d
+    body 163befb705b745610525e4184f66474e0f644f3d526dbf915250b9912686dbb5
     granted to app: execute
     granted to tenant: execute
     -- A page of jobs, newest first. When more may follow, the last row has no job and carries next_before for the next page and how far back was looked.

@@ -42,7 +42,7 @@ begin
     select l.is_cut, l.last_id, l.page into v_is_cut, v_last, v_found
     from look_for_jobs(p_tenant, v_state, v_def_id, v_queue_id, v_before, p_limit) l;
     return query
-    select j.id, d.key, q.name, s.state, s.attempt, s.max_attempts, j.priority, source_word(j.source), coalesce(s.due_at, j.run_at),
+    select j.id, d.key, q.name, s.state, s.attempt, coalesce(s.max_attempts, j.max_attempts), j.priority, source_word(j.source), coalesce(s.due_at, j.run_at),
         id_time(j.id), s.started_at, s.ended_at, s.worker_id, s.reason, j.labels, j.correlation_id, null::uuid, null::timestamptz
     from unnest(v_found) with ordinality as f (job_id, place)
     cross join lateral phase_of(p_tenant, f.job_id) s

@@ -1,0 +1,5 @@
+"""`python -m laneway`."""
+
+from laneway.cli.main import run
+
+run()

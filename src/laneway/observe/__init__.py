@@ -1,0 +1,1 @@
+"""How Laneway is watched: logs now."""
