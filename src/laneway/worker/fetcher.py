@@ -16,7 +16,7 @@ from laneway.database.calls.claim import Cursor
 from laneway.database.calls.finish import complete, release
 from laneway.database.calls.workers import held as held_call
 from laneway.errors import ConnectionLost, LanewayError
-from laneway.model.claim import Claim
+from laneway.model.claim import Claim, ReportAnswer
 from laneway.turns import Taken, Turns, quantum_of
 from laneway.worker.bell import Doorbell
 from laneway.worker.holding import Holding
@@ -218,7 +218,10 @@ class Fetcher:
         if unknown:
             log.warning("fetcher: %s jobs of a claim that was cut off are handed back", len(unknown))
             reasons = ["the answer to its claim was cut off"] * len(unknown)
-            await self._line.run(release(self._worker, unknown, reasons=reasons))
+            answers = await self._line.run(release(self._worker, unknown, reasons=reasons))
+            if ReportAnswer.BUSY in answers:
+                # somebody holds one of them at this moment: the next pass asks again
+                return
         self._is_cut = False
 
     async def _rest(self) -> None:
