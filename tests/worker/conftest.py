@@ -28,12 +28,14 @@ class Shop:
     tenant: UUID
     folder: Path
     workers: list[WorkerProcess] = field(default_factory=list)
+    worker_dsn: str | None = None
+    """Where its workers connect; None: to the server itself."""
 
     def start(self, *options: str) -> WorkerProcess:
         """Returns when it has registered."""
         before = len(self.registered())
         log = self.folder / f"worker-{len(self.workers)}.log"
-        self.workers.append(WorkerProcess(self.database.dsn("worker"), log, *options))
+        self.workers.append(WorkerProcess(self.worker_dsn or self.database.dsn("worker"), log, *options))
         until(lambda: len(self.registered()) > before or not self.workers[-1].is_running, "a worker registers")
         return self.workers[-1]
 

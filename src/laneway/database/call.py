@@ -40,6 +40,8 @@ class Argument(NamedTuple):
 
     value: object
     type: str
+    is_always_sent: bool = False
+    """Null as well: one text, and one prepared statement, for calls that are made all the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,11 @@ class Statement(NamedTuple):
 
 
 def statement(call: Call[Any], *, schema: str, style: Style) -> Statement:
-    given = [(name, argument) for name, argument in call.arguments.items() if argument.value is not None]
+    given = [
+        (name, argument)
+        for name, argument in call.arguments.items()
+        if argument.value is not None or argument.is_always_sent
+    ]
     shape = tuple((name, argument.type) for name, argument in given)
     text = _text(schema, call.function, shape, tuple(call.columns), style)
     return Statement(text, [argument.value for _, argument in given])

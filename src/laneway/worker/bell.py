@@ -17,7 +17,8 @@ __all__ = ["Doorbell"]
 
 log = logging.getLogger("laneway.worker")
 
-_HEARD_WITHIN = 2.0
+_PATIENCE = 2.0
+_HEARD_WITHIN = 1.0
 _TRY_AGAIN_AFTER = 30.0
 
 
@@ -49,30 +50,36 @@ class Doorbell:
         if self._now() < self._deaf_until:
             return False
         try:
-            bells = [await self._line.run(arm(queue)) for queue in self._queues]
-            self._messages = frozenset(bell.message for bell in bells)
-            if not all(bell.is_armed for bell in bells):
-                # an enqueuer is at one of them, or somebody hostile holds it; or they are switched off
-                await self.disarm()
-                return False
-            if self._listening_on != self._line.opened:
-                await self._listen(bells[0].channel)
-        except LanewayError as error:
-            log.warning("doorbell: %s; polling goes on", error)
+            # whoever claims must not wait for a hint
+            async with asyncio.timeout(_PATIENCE):
+                return await self._arm()
+        except (LanewayError, TimeoutError) as error:
+            log.warning("doorbell: %s; polling goes on", str(error) or "no answer")
             self._deaf_until = self._now() + _TRY_AGAIN_AFTER
             return False
-        self._armed_on = self._line.opened
-        return True
 
     async def disarm(self) -> None:
         """First thing after a nap."""
         self._armed_on = -1
         try:
-            for queue in self._queues:
-                await self._line.run(disarm(queue))
-        except LanewayError as error:
+            async with asyncio.timeout(_PATIENCE):
+                for queue in self._queues:
+                    await self._line.run(disarm(queue))
+        except (LanewayError, TimeoutError) as error:
             # the connection is gone, and the bells with it
             log.debug("doorbell: %s", error)
+
+    async def _arm(self) -> bool:
+        bells = [await self._line.run(arm(queue)) for queue in self._queues]
+        self._messages = frozenset(bell.message for bell in bells)
+        if not all(bell.is_armed for bell in bells):
+            # an enqueuer is at one of them, or somebody hostile holds it; or they are switched off
+            await self.disarm()
+            return False
+        if self._listening_on != self._line.opened:
+            await self._listen(bells[0].channel)
+        self._armed_on = self._line.opened
+        return True
 
     async def _listen(self, channel: str) -> None:
         await self._line.listen(channel, self._heard)

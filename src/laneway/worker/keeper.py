@@ -23,7 +23,7 @@ from laneway.worker.attempt import Why
 from laneway.worker.holding import Held, Holding
 from laneway.worker.options import Place
 
-__all__ = ["Keeper", "over_silent", "silence_allowed"]
+__all__ = ["Keeper", "fence", "silence_allowed"]
 
 T = TypeVar("T")
 
@@ -40,10 +40,13 @@ def silence_allowed(lease_seconds: float) -> float:
     return lease_seconds - max(_LEAST_MARGIN, lease_seconds / 10)
 
 
-def over_silent(holding: Holding, now: float, lease_seconds: float) -> list[Held]:
-    """What may not go on."""
+def fence(holding: Holding, now: float, lease_seconds: float) -> list[Held]:
+    """What may not go on: nothing of it is reported any more, and its handlers are to be stopped."""
     limit = now - silence_allowed(lease_seconds)
-    return [held for held in holding.all() if held.acknowledged_at < limit and not held.is_lost]
+    silent = [held for held in holding.all() if held.acknowledged_at < limit and not held.is_lost]
+    for held in silent:
+        _lose(held, "its lease was not extended in time")
+    return silent
 
 
 class Keeper:
@@ -128,16 +131,12 @@ class Keeper:
             held.is_cancel_requested = True
             self._on_stop(held, Why.CANCELED)
         if answer is ExtendAnswer.STALE and self._holding.is_known(held.ref):
-            self._lose(held, "somebody else has it")
+            _lose(held, "somebody else has it")
+            self._on_stop(held, Why.LOST)
 
     def _fence(self) -> None:
-        for held in over_silent(self._holding, self._now(), self._lease):
-            self._lose(held, "its lease was not extended in time")
-
-    def _lose(self, held: Held, why: str) -> None:
-        held.is_lost = True
-        log.warning("keeper: attempt %s of job %s is stopped: %s", held.ref.attempt, held.ref.job, why)
-        self._on_stop(held, Why.LOST)
+        for held in fence(self._holding, self._now(), self._lease):
+            self._on_stop(held, Why.LOST)
 
     def _run(self, call: Call[T]) -> T:
         if self._conn is None:
@@ -162,3 +161,8 @@ class Keeper:
         if conn is not None:
             with suppress(psycopg.Error):
                 conn.close()
+
+
+def _lose(held: Held, why: str) -> None:
+    held.is_lost = True
+    log.warning("attempt %s of job %s is stopped: %s", held.ref.attempt, held.ref.job, why)

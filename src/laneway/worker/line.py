@@ -23,7 +23,6 @@ log = logging.getLogger("laneway.worker")
 OnNotify = Callable[[str], None]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
-_ANSWER_WITHIN = 60.0
 
 
 class _Connection(Protocol):
@@ -40,9 +39,10 @@ class _Connection(Protocol):
 class Line:
     """One connection, one call at a time."""
 
-    def __init__(self, place: Place, *, name: str, random: Random) -> None:
+    def __init__(self, place: Place, *, name: str, answer_seconds: float, random: Random) -> None:
         self._place = place
         self._name = name
+        self._answer_seconds = answer_seconds
         self._random = random
         self._conn: _Connection | None = None
         self._lock = asyncio.Lock()
@@ -55,7 +55,7 @@ class Line:
         async with self._lock:
             conn = await self._connected()
             try:
-                async with asyncio.timeout(_ANSWER_WITHIN):
+                async with asyncio.timeout(self._answer_seconds):
                     rows = await conn.fetch(sent.text, *sent.parameters)
             except BaseException as error:
                 raise self._judged(error) from error

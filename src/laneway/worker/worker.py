@@ -24,7 +24,7 @@ from laneway.worker.attempt import Why
 from laneway.worker.bell import Doorbell
 from laneway.worker.fetcher import Fetcher
 from laneway.worker.holding import Held, Holding
-from laneway.worker.keeper import Keeper, over_silent
+from laneway.worker.keeper import Keeper, fence
 from laneway.worker.line import Line
 from laneway.worker.options import Place, WorkerOptions
 from laneway.worker.outcome import Outcome
@@ -37,6 +37,7 @@ __all__ = ["Worker"]
 log = logging.getLogger("laneway.worker")
 
 _LOOK_ROUND_EVERY = 0.2
+_LEAST_PATIENCE = 5.0
 
 
 class Worker:
@@ -69,8 +70,10 @@ class Worker:
 
     async def run(self) -> None:
         """Works until it is told to stop, then stops in order."""
-        line = Line(self._place, name="worker", random=self._random)
-        side = Line(self._place, name="worker side", random=self._random)
+        # a line that says nothing for so long is dead: its answers are asked for on another
+        patience = max(_LEAST_PATIENCE, self._options.lease_seconds / 3)
+        line = Line(self._place, name="worker", answer_seconds=patience, random=self._random)
+        side = Line(self._place, name="worker side", answer_seconds=patience, random=self._random)
         try:
             await line.open()
             known = await self._register(line)
@@ -191,8 +194,7 @@ class Worker:
         """What the keeper cannot do while it waits for an answer, and what no part is called for."""
         while True:
             await asyncio.sleep(_LOOK_ROUND_EVERY)
-            for held in over_silent(holding, self._now(), self._options.lease_seconds):
-                held.is_lost = True
+            for held in fence(holding, self._now(), self._options.lease_seconds):
                 slots.stop_one(held, Why.LOST)
             slots.look_round()
             if keeper.is_draining:
