@@ -13,16 +13,16 @@ from uuid import UUID
 
 from laneway.database.calls import claim as claims
 from laneway.database.calls.claim import Cursor
-from laneway.database.calls.finish import complete, release
+from laneway.database.calls.finish import release
 from laneway.database.calls.workers import held as held_call
-from laneway.errors import ConnectionLost, LanewayError
+from laneway.errors import ConnectionLost, LanewayError, NotFound, Refused
 from laneway.model.claim import Claim, ReportAnswer
 from laneway.turns import Taken, Turns, quantum_of
 from laneway.worker.bell import Doorbell
 from laneway.worker.holding import Holding
 from laneway.worker.line import Line
 from laneway.worker.options import WorkerOptions
-from laneway.worker.reporter import Report, Reporter, batch_of
+from laneway.worker.reporter import Reporter, batch_of
 from laneway.worker.slots import Slots
 
 __all__ = ["Fetcher", "QueueClock"]
@@ -121,6 +121,12 @@ class Fetcher:
                 log.warning("fetcher: %s", error)
                 self._is_cut = True
                 await self._line.open()
+            except NotFound as error:
+                if error.field == "worker":
+                    # another process start, with an id of its own, is what helps
+                    raise
+                log.error("fetcher: %s", error)  # noqa: TRY400 (one line for one fact)
+                await asyncio.sleep(_AFTER_ERROR)
             except LanewayError as error:
                 # the schema is being upgraded, a right was taken away: not ours to mend, and no reason to die
                 log.error("fetcher: %s", error)  # noqa: TRY400 (one line for one fact)
@@ -157,9 +163,7 @@ class Fetcher:
         self.claimed_at = self._now()
 
     async def _claim(self, queue: _Queue, wanted: int) -> None:
-        reports = self._reporter.take_successes()
-        if reports:
-            await self._said(reports)
+        await self._reporter.flush(self._line)
         cursor = Cursor(after=queue.turns.after, left=queue.turns.left, after_definition=queue.turns.after_definition)
         sent_at = self._now()
         answer = await self._line.run(
@@ -191,21 +195,16 @@ class Fetcher:
                     lease_seconds=self._options.lease_seconds,
                 )
             )
-        except BaseException:
+        except BaseException as error:
             self._reporter.unanswered(reports)
+            if isinstance(error, Refused):
+                # one of the reports may have spoiled the call: by themselves they are told apart
+                await self._reporter.flush(self._line)
             raise
         self._reporter.answered(reports, answer.answers)
         queue.turns.took(share, _taken(answer.claims))
         # what came home short is for the next full claim to look into, at once
         self._heard(queue, answer.claims, is_dry=False, sent_at=sent_at)
-
-    async def _said(self, reports: list[Report]) -> None:
-        try:
-            answers = await self._line.run(complete(self._worker, batch_of(reports)))
-        except BaseException:
-            self._reporter.unanswered(reports)
-            raise
-        self._reporter.answered(reports, answers)
 
     def _heard(self, queue: _Queue, claimed: Sequence[Claim], *, is_dry: bool, sent_at: float) -> None:
         queue.clock.gave(is_dry=is_dry, has_bell=self._bell.is_armed, now=self._now())

@@ -11,7 +11,7 @@ import asyncpg  # pyright: ignore[reportMissingTypeStubs]
 
 from laneway.database.call import Call, Style, statement
 from laneway.database.fault import fault_of, translated
-from laneway.errors import ConnectionLost
+from laneway.errors import ConnectionLost, refusal
 from laneway.worker.options import Place
 
 __all__ = ["Line", "OnNotify"]
@@ -130,12 +130,14 @@ class Line:
             # what the server does with the call is not known: this connection cannot be trusted with another
             self._drop()
             return error
-        if isinstance(error, TimeoutError | OSError) or fault_of(error).is_lost_connection:
+        fault = fault_of(error)
+        if isinstance(error, TimeoutError | OSError) or fault.is_lost_connection:
             self._drop()
-            return ConnectionLost(
-                f"connection: {fault_of(error).message or 'no answer'}", known="It may have been done."
-            )
-        return translated(error, known="") or error
+            return ConnectionLost(f"connection: {fault.message or 'no answer'}", known="It may have been done.")
+        if fault.state is None:
+            return error
+        # whatever the server says against a call of ours is an answer, and no reason to die
+        return translated(error, known="") or refusal(fault.state, field="call", hint=fault.hint, message=fault.message)
 
     def _drop(self) -> None:
         conn, self._conn = self._conn, None
