@@ -141,15 +141,23 @@ class Fetcher:
             await self._bell.disarm()
         for queue in self._in_turn():
             await self._ask(queue)
-        await self._reporter.flush(self._line)
+        if self._is_any_due():
+            # successes go with the next claim, in one call
+            await self._reporter.flush_others(self._line)
+        else:
+            await self._reporter.flush(self._line)
 
     def _in_turn(self) -> list[_Queue]:
         """Queues that are due, each once, another first each time."""
-        if not self._wants_jobs:
+        if not self._is_any_due():
             return []
         self._queues.append(self._queues.pop(0))
         now = self._now()
         return [queue for queue in self._queues if queue.clock.due_at <= now]
+
+    def _is_any_due(self) -> bool:
+        now = self._now()
+        return self._wants_jobs and any(queue.clock.due_at <= now for queue in self._queues)
 
     async def _ask(self, queue: _Queue) -> None:
         wanted = min(self._slots.room(), MOST_JOBS)
