@@ -142,4 +142,4 @@ def test_a_worker_without_its_definitions_says_what_to_do(shop):
     shop.heart.rows("delete from definition where key = 'echo'")
     worker = shop.start()
     assert worker.wait() == 3
-    assert 'definition: "echo" is not known' in worker.said()
+    assert 'laneway: definition: "echo" is not known' in worker.said()

@@ -49,7 +49,7 @@ def translated(error: BaseException, *, known: str) -> LanewayError | None:
     """One of ours, or None for an error that is the caller's own; `known` says what is known if the connection went."""
     fault = fault_of(error)
     if fault.state in _OURS and fault.code and fault.field is not None:
-        return refusal(fault.code, field=_plain(fault.field), hint=fault.hint, message=fault.message)
+        return refusal(fault.code, field=_plain(fault.field), hint=fault.hint, message=_plain(fault.message))
     if fault.state == _NOT_ALLOWED:
         return refusal(
             "forbidden",
