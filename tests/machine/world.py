@@ -27,6 +27,7 @@ from world_state import (
     name_of,
     not_over,
     seconds,
+    taken_over,
 )
 
 
@@ -219,7 +220,7 @@ def promote(world: World, args: Args, now: datetime) -> int:
     for name, successor in list(world.successors.items()):
         key = world.keys.get(name)
         if successor.job not in held and (key is None or key.is_ended):
-            world.keys[name] = successor
+            world.keys[name] = taken_over(key, successor)
             del world.successors[name]
             # in line from now on: while its twin ran it was not
             waited = world.jobs[successor.job]
@@ -283,7 +284,7 @@ def retry(world: World, job: Job, _args: Args, now: datetime) -> str:
     if job.key is not None:
         if key is not None and not key.is_ended:
             return "conflict"
-        world.keys[name_of(job)] = Key(job.id, key.until if key is not None and key.job == job.id else None)
+        world.keys[name_of(job)] = taken_over(key, Key(job.id, None))
     snoozes, releases = (sum(each[1] == outcome for each in job.history) for outcome in ("snoozed", "released"))
     world.put(
         job,

@@ -4,7 +4,20 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from world_state import QUEUED, Args, Job, Key, KeyName, World, end_queued, given, name_of, not_over, seconds
+from world_state import (
+    QUEUED,
+    Args,
+    Job,
+    Key,
+    KeyName,
+    World,
+    end_queued,
+    given,
+    name_of,
+    not_over,
+    seconds,
+    taken_over,
+)
 
 
 def enqueue(world: World, args: Args, now: datetime) -> tuple[str, UUID | None]:
@@ -84,7 +97,7 @@ def settle(world: World, args: Args, job: Job, now: datetime) -> tuple[str, UUID
     if successor is not None and successor.job not in held:
         # it is older than the one that takes its twin's place
         end_queued(world, world.jobs[successor.job], "canceled", now)
-    world.keys[name] = key_of(args, job, now)
+    world.keys[name] = taken_over(world.keys.get(name), key_of(args, job, now))
     return created(world, job)
 
 

@@ -132,6 +132,12 @@ def end_job(world: World, job: Job, end: str, now: datetime) -> None:
         del world.successors[name_of(job)]
 
 
+def taken_over(left: Key | None, by: Key) -> Key:
+    """The key of a job that comes after another: no window is shortened by who comes after."""
+    windows = [key.until for key in (left, by) if key is not None and key.until is not None]
+    return replace(by, until=max(windows, default=None))
+
+
 def end_queued(world: World, job: Job, end: str, now: datetime) -> None:
     """The end of a job without an attempt is told by number 0."""
     end_job(world, world.put(job, history=((0, "canceled" if end == "canceled" else "failed"), *job.history)), end, now)
