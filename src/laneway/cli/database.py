@@ -34,7 +34,7 @@ def add_to(app: typer.Typer, settings: Settings) -> None:
 
 def _add_init(app: typer.Typer, settings: Settings) -> None:
     @app.command()
-    def init(  # pyright: ignore[reportUnusedFunction]
+    def init(
         database_url: DatabaseUrl = None,
         schema: Schema = "laneway",
         single_role: Annotated[
@@ -59,7 +59,7 @@ def _add_init(app: typer.Typer, settings: Settings) -> None:
 
 def _add_up(migrate: typer.Typer, settings: Settings) -> None:
     @migrate.command()
-    def up(  # pyright: ignore[reportUnusedFunction]
+    def up(
         database_url: DatabaseUrl = None,
         schema: Schema = "laneway",
         lock_timeout: LockTimeout = LOCK_TIMEOUT,
@@ -78,27 +78,21 @@ def _add_up(migrate: typer.Typer, settings: Settings) -> None:
 
 def _add_looks(migrate: typer.Typer, settings: Settings) -> None:
     @migrate.command()
-    def status(  # pyright: ignore[reportUnusedFunction]
-        database_url: DatabaseUrl = None, schema: Schema = "laneway"
-    ) -> None:
+    def status(database_url: DatabaseUrl = None, schema: Schema = "laneway") -> None:
         """Show what is applied and what is pending."""
         from laneway.cli import installing
 
         installing.status(settings, url=settings.database(database_url), schema=schema)
 
     @migrate.command()
-    def sql(  # pyright: ignore[reportUnusedFunction]
-        database_url: DatabaseUrl = None, schema: Schema = "laneway"
-    ) -> None:
+    def sql(database_url: DatabaseUrl = None, schema: Schema = "laneway") -> None:
         """Print the script that a database administrator can run instead of `migrate up`."""
         from laneway.cli import installing
 
         installing.script(url=settings.database(database_url), schema=schema)
 
     @migrate.command()
-    def check(  # pyright: ignore[reportUnusedFunction]
-        database_url: DatabaseUrl = None, schema: Schema = "laneway"
-    ) -> None:
+    def check(database_url: DatabaseUrl = None, schema: Schema = "laneway") -> None:
         """Exit with 8 when something is pending, or is not as Laneway left it."""
         from laneway.cli import installing
 

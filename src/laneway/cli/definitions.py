@@ -19,7 +19,7 @@ def add_to(app: typer.Typer, settings: Settings) -> None:
     group = typer.Typer(help="What code declares, and what the database has of it.", no_args_is_help=True)
 
     @group.command()
-    def sync(  # pyright: ignore[reportUnusedFunction]
+    def sync(
         application: Application = None,
         check: Annotated[
             bool, typer.Option("--check", help="Change nothing; exit with 8 where code and database differ.")

@@ -20,7 +20,7 @@ __all__ = ["add_to"]
 
 def add_to(app: typer.Typer, settings: Settings) -> None:
     @app.command()
-    def dev(  # pyright: ignore[reportUnusedFunction]
+    def dev(
         database_url: Annotated[
             str | None,
             typer.Option("--database-url", help="Use this database instead, which gets schema, demo tenants and jobs."),

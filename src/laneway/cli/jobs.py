@@ -38,7 +38,7 @@ def add_to(app: typer.Typer, settings: Settings) -> None:
 
 def _add_looks(group: typer.Typer, settings: Settings) -> None:
     @group.command("list")
-    def list_(  # pyright: ignore[reportUnusedFunction]
+    def list_(
         tenant: Tenant,
         state: Annotated[
             str | None,
@@ -79,7 +79,7 @@ def _add_looks(group: typer.Typer, settings: Settings) -> None:
 
     @group.command()
     @group.command("get", hidden=True)
-    def show(job: UUID, tenant: Tenant) -> None:  # pyright: ignore[reportUnusedFunction]
+    def show(job: UUID, tenant: Tenant) -> None:
         """Show all that is known of one job."""
         from laneway.cli.tables import document, document_of
 
@@ -103,7 +103,7 @@ def _add_looks(group: typer.Typer, settings: Settings) -> None:
 def _add_enqueue(group: typer.Typer, app: typer.Typer, settings: Settings) -> None:
     @app.command("enqueue")
     @group.command("enqueue")
-    def enqueue(  # pyright: ignore[reportUnusedFunction]
+    def enqueue(
         definition: Annotated[str, typer.Argument(metavar="KEY", help="The definition's key.")],
         tenant: Tenant,
         payload: Annotated[str, typer.Option(help="JSON, @file, or - for standard input.")] = "{}",
@@ -151,19 +151,19 @@ def _add_enqueue(group: typer.Typer, app: typer.Typer, settings: Settings) -> No
 
 def _add_verbs(group: typer.Typer, settings: Settings) -> None:
     @group.command()
-    def cancel(jobs: Jobs, tenant: Tenant, reason: Reason = None) -> None:  # pyright: ignore[reportUnusedFunction]
+    def cancel(jobs: Jobs, tenant: Tenant, reason: Reason = None) -> None:
         """Cancel queued jobs; ask the workers of running ones to stop."""
         with answering():
             _answer(settings, plain_app(settings).client.cancel(jobs, tenant=tenant, reason=reason))
 
     @group.command()
-    def retry(jobs: Jobs, tenant: Tenant, reason: Reason = None) -> None:  # pyright: ignore[reportUnusedFunction]
+    def retry(jobs: Jobs, tenant: Tenant, reason: Reason = None) -> None:
         """Put jobs that failed or were canceled back into their queue."""
         with answering():
             _answer(settings, plain_app(settings).client.retry(jobs, tenant=tenant, reason=reason))
 
     @group.command()
-    def run_now(jobs: Jobs, tenant: Tenant, reason: Reason = None) -> None:  # pyright: ignore[reportUnusedFunction]
+    def run_now(jobs: Jobs, tenant: Tenant, reason: Reason = None) -> None:
         """Make scheduled jobs due at once."""
         with answering():
             _answer(settings, plain_app(settings).client.run_now(jobs, tenant=tenant, reason=reason))

@@ -38,7 +38,7 @@ def build(settings: Settings) -> typer.Typer:
     )
 
     @app.callback()
-    def options(  # pyright: ignore[reportUnusedFunction]
+    def options(
         database_url: Annotated[
             str | None, typer.Option(envvar="LANEWAY_DATABASE_URL", help="The database, as a URL or libpq string.")
         ] = None,

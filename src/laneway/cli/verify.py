@@ -20,7 +20,7 @@ def add_to(app: typer.Typer, settings: Settings) -> None:
     """Adds the command."""
 
     @app.command()
-    def verify(  # pyright: ignore[reportUnusedFunction]
+    def verify(
         database_url: Annotated[
             str | None, typer.Option("--database-url", help="The database; as before the command.")
         ] = None,

@@ -24,7 +24,7 @@ __all__ = ["add_to"]
 
 def add_to(app: typer.Typer, settings: Settings) -> None:
     @app.command()
-    def worker(  # pyright: ignore[reportUnusedFunction]
+    def worker(
         application: Annotated[
             str | None, typer.Option("--app", envvar="LANEWAY_APP", help="The application, for example shop.jobs:app.")
         ] = None,
