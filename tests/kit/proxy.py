@@ -36,7 +36,7 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self.line = Line.OPEN
         self.lose_from: bytes | None = None
-        """The first answer with this in it is lost, and all that come after it."""
+        """The first answer with this in it is lost, or the answer to the first request with it, and all that follow."""
         self.lost = 0
         """Bytes of answers that nobody heard."""
 
@@ -79,7 +79,7 @@ class Proxy:
         with suppress(OSError):
             while data := await reader.read(65536):
                 await self._open.wait()
-                if is_answer and self.lose_from and self.lose_from in data:
+                if self.lose_from and self.lose_from in data:
                     self.line, self.lose_from = Line.ANSWERS_LOST, None
                 if is_answer and self.line is Line.ANSWERS_LOST:
                     self.lost += len(data)

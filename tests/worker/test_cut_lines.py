@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from processes import until
 
-from kit.proxy import Line, Proxy, proxied
+from kit.proxy import Proxy, proxied
 
 LEASE = 5
 
@@ -24,12 +24,6 @@ def proxy(shop) -> Iterator[Proxy]:
         yield proxy
         for worker in shop.workers:
             worker.kill()
-
-
-def warm_up(shop):
-    """A statement that was made ready before is one message, and needs no answer to be carried out."""
-    for _ in range(3):
-        shop.until_ended(shop.enqueue("echo", text="warm"))
 
 
 def test_jobs_of_a_claim_whose_answer_was_lost_are_handed_back_and_run(shop, proxy):
@@ -49,14 +43,17 @@ def test_an_outcome_whose_answer_was_lost_is_said_again_and_counted_once(shop, p
     job = shop.enqueue("wait-for", pipe=str(pipe("gate")))
     worker = shop.start()
     shop.until_there(f"{shop.folder / 'gate'}.1.begun")
-    warm_up(shop)
-    proxy.line = Line.ANSWERS_LOST
-    (shop.folder / "gate").write_text("done")
+    proxy.lose_from = b"a text like no other"
+    (shop.folder / "gate").write_text("a text like no other")
     shop.until_ended(job)
     proxy.cut()
     after = shop.enqueue("echo", text="after")
     shop.until_ended(after)
-    assert (shop.state(job), shop.outcomes(job), shop.result(job)) == ("succeeded", ["succeeded"], "done")
+    assert (shop.state(job), shop.outcomes(job), shop.result(job)) == (
+        "succeeded",
+        ["succeeded"],
+        "a text like no other",
+    )
     assert "not ours any more" not in worker.said(), "its repeated word is a duplicate, not stale"
 
 
