@@ -5,24 +5,17 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
-from typing import Protocol, TypeVar
 
-from laneway.database.call import Call
+from laneway.database.call import Runs
 from laneway.database.calls.upkeep import expire, promote, sweep
 from laneway.errors import LanewayError
 
 __all__ = ["Upkeep"]
 
-T = TypeVar("T")
-
 log = logging.getLogger("laneway.upkeep")
 
 PASS_JOBS = 1_000
 _SHORTEST_PAUSE = 0.05
-
-
-class Runs(Protocol):
-    async def run(self, call: Call[T]) -> T: ...
 
 
 class Upkeep:

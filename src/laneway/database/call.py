@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-__all__ = ["Argument", "Call", "Reads", "Row", "Scope", "Statement", "Style", "statement"]
+__all__ = ["Argument", "Call", "Reads", "Row", "Runs", "Scope", "Statement", "Style", "statement"]
 
 T = TypeVar("T")
 
@@ -59,6 +59,12 @@ class Call(Generic[T]):
 
     def with_argument(self, name: str, argument: Argument) -> "Call[T]":
         return replace(self, arguments={**self.arguments, name: argument})
+
+
+class Runs(Protocol):
+    """Whatever sends calls and awaits their answers."""
+
+    async def run(self, call: Call[T]) -> T: ...
 
 
 class Statement(NamedTuple):

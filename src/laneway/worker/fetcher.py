@@ -33,6 +33,8 @@ MOST_JOBS = 500
 _FIRST_POLL = 0.01
 _SLOWER = 5
 _AFTER_ERROR = 1.0
+# So many turns of lanes are looked for: more than there are slots, so that the fused calls know the next ones.
+_LOOK = 100_000
 
 
 class QueueClock:
@@ -121,13 +123,10 @@ class Fetcher:
                 log.warning("fetcher: %s", error)
                 self._is_cut = True
                 await self._line.open()
-            except NotFound as error:
-                if error.field == "worker":
+            except LanewayError as error:
+                if isinstance(error, NotFound) and error.field == "worker":
                     # another process start, with an id of its own, is what helps
                     raise
-                log.error("fetcher: %s", error)  # noqa: TRY400 (one line for one fact)
-                await asyncio.sleep(_AFTER_ERROR)
-            except LanewayError as error:
                 # the schema is being upgraded, a right was taken away: not ours to mend, and no reason to die
                 log.error("fetcher: %s", error)  # noqa: TRY400 (one line for one fact)
                 await asyncio.sleep(_AFTER_ERROR)
@@ -181,7 +180,7 @@ class Fetcher:
                 wanted,
                 cursor,
                 quantum=quantum_of(wanted),
-                look=100_000,
+                look=_LOOK,
                 lease_seconds=self._options.lease_seconds,
             )
         )

@@ -8,10 +8,10 @@ said again a little later, alone; `stale` means that the attempt was not ours an
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
-from laneway.database.call import Call
+from laneway.database.call import Call, Runs
 from laneway.database.calls import finish
 from laneway.database.calls.finish import ReportBatch
 from laneway.errors import ConnectionLost, LanewayError
@@ -19,9 +19,8 @@ from laneway.model.claim import AttemptRef, ReportAnswer
 from laneway.worker.holding import Held, Holding
 from laneway.worker.outcome import Canceled, Failed, Outcome, Released, Snoozed, Succeeded
 
-__all__ = ["Reporter", "Runs"]
+__all__ = ["Reporter"]
 
-T = TypeVar("T")
 O = TypeVar("O", bound=Outcome)  # noqa: E741 (an outcome)
 
 log = logging.getLogger("laneway.worker")
@@ -36,12 +35,6 @@ UNSTORABLE = Failed(
     reason="What it gave back cannot be stored: at most 64 KiB and 32 levels. Store it elsewhere, return a reference.",
     is_permanent=True,
 )
-
-
-class Runs(Protocol):
-    """A line to the database."""
-
-    async def run(self, call: Call[T]) -> T: ...
 
 
 class Report:

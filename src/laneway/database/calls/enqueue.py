@@ -9,7 +9,7 @@ from laneway.database.call import Argument, Call, Row
 from laneway.model.enqueued import Enqueued, Refusal
 from laneway.model.item import Item
 
-__all__ = ["enqueue", "enqueue_many"]
+__all__ = ["ANSWER", "enqueue", "enqueue_many", "read_answer"]
 
 ANSWER = ("job_id", "created", "refusal", "field", "value", "hint")
 
@@ -40,7 +40,7 @@ def enqueue(tenant: UUID, item: Item) -> Call[Enqueued]:
     }
     for name, singular, _, type_ in _OPTIONS:
         arguments[singular] = Argument(_sent(item, name), _wire(type_))
-    return Call(function="enqueue", arguments=arguments, columns=ANSWER, read=_first, tenant=tenant)
+    return Call(function="enqueue", arguments=arguments, columns=ANSWER, read=read_answer, tenant=tenant)
 
 
 def enqueue_many(tenant: UUID, items: Sequence[Item]) -> Call[list[Enqueued]]:
@@ -73,7 +73,7 @@ def _wire(type_: str, *, array: bool = False) -> str:
     return f"text{tail}::jsonb{tail}" if type_ == "jsonb" else f"{type_}{tail}"
 
 
-def _first(rows: Sequence[Row]) -> Enqueued:
+def read_answer(rows: Sequence[Row]) -> Enqueued:
     return _answer(rows[0])
 
 

@@ -5,7 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from laneway.database.call import Argument, Call, Row
-from laneway.model.enqueued import Enqueued, Refusal
+from laneway.database.calls.enqueue import ANSWER, read_answer
+from laneway.model.enqueued import Enqueued
 from laneway.model.job import JobAnswer
 from laneway.states import JobState
 
@@ -48,8 +49,8 @@ def run_again(tenant: UUID, job: UUID, *, payload: str | None = None, reason: st
             "payload": Argument(payload, "text::jsonb"),
             "reason": Argument(reason, "text"),
         },
-        columns=("job_id", "created", "refusal", "field", "value", "hint"),
-        read=_new_job,
+        columns=ANSWER,
+        read=read_answer,
         tenant=tenant,
     )
 
@@ -73,8 +74,3 @@ def _verb(
 def _answer(row: Row) -> JobAnswer:
     job_id, answer, state, *twin = row
     return JobAnswer(job_id, answer, None if state is None else JobState(state), *twin)
-
-
-def _new_job(rows: Sequence[Row]) -> Enqueued:
-    job_id, created, code, field, value, hint = rows[0]
-    return Enqueued(job_id, bool(created), None if code is None else Refusal(code, field, value, hint))
